@@ -28,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 #ifdef __linux__
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #endif
@@ -129,6 +130,11 @@ static int linger(void) {
     return 0;
 }
 
+static void *map(size_t size, int flags) {
+    void *block = mmap(NULL, size, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+    return block == MAP_FAILED ? NULL : block;
+}
+
 /* A stopped process cannot count its seconds: it dies with its parent instead. */
 static void die_with_parent(void) {
 #ifdef __linux__
@@ -194,6 +200,508 @@ static int mode_pwd(int argc, char **argv) {
 
 /* ==== Modes of test_attacks.c and test_host.c ================================================= */
 
+#ifdef __linux__
+/* The new process is a child of our parent, not of us. */
+static pid_t clone_beside_us(void) {
+    pid_t pid = (pid_t)syscall(SYS_clone, (long)(CLONE_PARENT | SIGCHLD), 0L, 0L, 0L, 0L);
+    if (pid < 0) {
+        perror("clone");
+        _exit(91);
+    }
+    if (pid == 0) alarm(LIFE_SECONDS);
+    return pid;
+}
+#else
+static pid_t clone_beside_us(void) { return spawn(); }
+#endif
+
+static void daemonise(void) {
+    setsid();
+    if (spawn() > 0) _exit(0);
+    signal(SIGHUP, SIG_IGN);
+    umask(0);
+    if (chdir("/") < 0) _exit(95);
+}
+
+/* What the one that got away does with the streams it has inherited. */
+static void use_streams(const char *how) {
+    if (strcmp(how, "close") == 0) {
+        close(0);
+        close(1);
+        close(2);
+    } else if (strcmp(how, "flood") == 0) {
+        long long end = now_ms() + LIFE_SECONDS * 1000;
+        char chunk[4096];
+        memset(chunk, 'f', sizeof chunk);
+        signal(SIGPIPE, SIG_IGN);
+        while (now_ms() < end && access(tether_path, F_OK) == 0 &&
+               write(1, chunk, sizeof chunk) > 0) {
+        }
+    }
+}
+
+/* Leaves only when the other one has done its trick and holds the tether. */
+static int mode_escape(int argc, char **argv) {
+    const char *how = word(argc, argv, 0, "");
+    const char *then = word(argc, argv, 2, "0");
+    int ready[2], beside = strncmp(how, "parent", 6) == 0;
+    char byte;
+    if (pipe(ready) < 0) return 91;
+    if ((beside ? clone_beside_us() : spawn()) == 0) {
+        close(ready[0]);
+        if (strcmp(how, "daemon") == 0) daemonise();
+        if (strstr(how, "setsid") && setsid() < 0) _exit(95);
+        if (strstr(how, "setpgid") && setpgid(0, 0) < 0) _exit(95);
+        tether(argv[1]);
+        close(ready[1]);
+        if (strstr(how, "exits")) _exit(7); /* a zombie for somebody */
+        use_streams(word(argc, argv, 3, "hold"));
+        _exit(linger());
+    }
+    close(ready[1]);
+    while (read(ready[0], &byte, 1) > 0) {
+    }
+    say("away\n");
+    if (strcmp(then, "stay") == 0) return sleep_out_life();
+    if (strcmp(then, "crash") == 0) abort();
+    return atoi(then);
+}
+
+/* Everyone forks three more and leaves; never more than LIVE at a time or 20,000 in all. */
+static int mode_fork_bomb(int argc, char **argv) {
+    long max_live = (long)number(argc, argv, 1, 300);
+    long long end = now_ms() + LIFE_SECONDS * 1000 / 2;
+    long *count = (long *)map(4096, MAP_SHARED); /* live now, made so far */
+    int made = 0;
+    if (!count) return 91;
+    signal(SIGCHLD, SIG_IGN);
+    tether(argv[0]);
+    count[0] = count[1] = 1;
+    while (now_ms() < end && count[1] < 20000) {
+        if (count[0] < max_live) {
+            pid_t pid;
+            __sync_add_and_fetch(&count[0], 1);
+            __sync_add_and_fetch(&count[1], 1);
+            pid = fork();
+            if (pid == 0) {
+                made = 0;
+                alarm(LIFE_SECONDS);
+            } else if (pid < 0) {
+                __sync_sub_and_fetch(&count[0], 1);
+                sleep_ms(1);
+            } else if (++made == 3 && count[0] > max_live / 2) {
+                __sync_sub_and_fetch(&count[0], 1);
+                _exit(0);
+            }
+        } else {
+            sleep_ms(1);
+        }
+    }
+    return 0;
+}
+
+static void do_nothing(int number_of_signal) { (void)number_of_signal; }
+
+static int mode_ignore(int argc, char **argv) {
+    const char *how = word(argc, argv, 0, "ignore");
+    sigset_t all;
+    int i;
+    if (argc > 1 && spawn() == 0) { /* a stubborn one behind a leader that leaves */
+        tether(argv[1]);
+        for (i = 1; i < 65; i++) signal(i, SIG_IGN);
+        say("ready\n");
+        _exit(linger());
+    }
+    if (strcmp(how, "leave") == 0) return sleep_out_life();
+    for (i = 1; i < 65; i++) signal(i, strcmp(how, "catch") == 0 ? do_nothing : SIG_IGN);
+    sigfillset(&all);
+    if (strcmp(how, "block") == 0) sigprocmask(SIG_BLOCK, &all, NULL);
+    say("ready\n");
+    return sleep_out_life();
+}
+
+static volatile sig_atomic_t exit_code_on_term;
+static void exit_on_term(int number_of_signal) {
+    (void)number_of_signal;
+    _exit(exit_code_on_term);
+}
+
+static int mode_term(int argc, char **argv) {
+    exit_code_on_term = (int)number(argc, argv, 0, 0);
+    signal(SIGTERM, exit_on_term);
+    say("ready\n");
+    return sleep_out_life();
+}
+
+static void stop_again(int number_of_signal) {
+    (void)number_of_signal;
+    raise(SIGSTOP);
+}
+
+static int mode_stop(int argc, char **argv) {
+    const char *how = word(argc, argv, 0, "self");
+    int i;
+    die_with_parent();
+    say("ready\n");
+    if (strcmp(how, "children") == 0) {
+        for (i = 0; i < 3; i++) {
+            pid_t pid = spawn();
+            int status;
+            if (pid == 0) {
+                die_with_parent();
+                tether(argv[1]);
+                raise(SIGSTOP);
+                _exit(linger());
+            }
+            waitpid(pid, &status, WUNTRACED);
+        }
+        return strcmp(word(argc, argv, 2, "leave"), "stay") == 0 ? sleep_out_life() : 0;
+    }
+    if (strcmp(how, "again") == 0) {
+        signal(SIGTERM, SIG_IGN);
+        signal(SIGCONT, stop_again);
+    }
+    raise(SIGSTOP);
+    return sleep_out_life();
+}
+
+static int mode_close_out(int argc, char **argv) {
+    say("before\n");
+    close(1);
+    close(2);
+    sleep_ms(number(argc, argv, 0, LIFE_SECONDS * 1000));
+    return (int)number(argc, argv, 1, 0);
+}
+
+static int mode_read_some(int argc, char **argv) {
+    long long left = number(argc, argv, 0, 0);
+    const char *then = word(argc, argv, 1, "0");
+    char chunk[4096];
+    while (left > 0) {
+        ssize_t n = read(0, chunk, left < 4096 ? (size_t)left : sizeof chunk);
+        if (n <= 0) return 93;
+        left -= n;
+    }
+    if (strcmp(then, "kill") == 0) raise(SIGKILL);
+    if (strcmp(then, "close") == 0) {
+        close(0);
+        sleep_ms(number(argc, argv, 2, LIFE_SECONDS * 1000));
+        return 0;
+    }
+    if (strcmp(then, "stay") == 0) return sleep_out_life();
+    return atoi(then);
+}
+
+static int mode_flood(int argc, char **argv) {
+    const char *where = word(argc, argv, 0, "out");
+    static char chunk[65536];
+    size_t size = (size_t)number(argc, argv, 1, sizeof chunk), done = 0;
+    if (size > sizeof chunk) size = sizeof chunk;
+    memset(chunk, 'x', sizeof chunk);
+    signal(SIGTERM, argc > 2 ? SIG_IGN : SIG_DFL);
+    while (done < (size_t)256 * 1024 * 1024) {
+        if (strcmp(where, "err") != 0) write_all(1, chunk, size);
+        if (strcmp(where, "out") != 0) write_all(2, chunk, size);
+        done += size;
+    }
+    return 0;
+}
+
+/* User time in a loop, or system time in calls that do nothing. */
+static void burn(const char *how, long long ms) {
+    volatile unsigned long sum = 0;
+    struct rusage used;
+    int fd = open("/dev/zero", O_RDONLY);
+    static char chunk[65536];
+    long i;
+    do {
+        if (strcmp(how, "system") == 0) {
+            for (i = 0; i < 20; i++)
+                if (read(fd, chunk, sizeof chunk) < 0) sum++;
+        } else {
+            for (i = 0; i < 200000; i++) sum += (unsigned long)i;
+        }
+        getrusage(RUSAGE_SELF, &used);
+    } while ((used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000LL +
+                 (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000 < ms);
+    close(fd);
+}
+
+static int mode_burn(int argc, char **argv) {
+    const char *how = word(argc, argv, 0, "user");
+    long long processes = number(argc, argv, 1, 1), ms = number(argc, argv, 2, 10000), i;
+    if (argc > 3) signal(SIGXCPU, SIG_IGN);
+    if (processes > 16) return 96;
+    for (i = 0; strcmp(how, "chain") == 0 && i < processes; i++) {
+        pid_t pid = spawn(); /* one after the other, each gone when the next begins */
+        if (pid == 0) {
+            burn("user", ms);
+            _exit(0);
+        }
+        waitpid(pid, NULL, 0);
+    }
+    if (strcmp(how, "chain") == 0) return 0;
+    for (i = 1; i < processes; i++)
+        if (spawn() == 0) {
+            burn(how, ms);
+            _exit(0);
+        }
+    burn(how, ms);
+    while (wait(NULL) > 0) {
+    }
+    return 0;
+}
+
+static int out_of_memory(void) {
+    fprintf(stderr, "child: out of memory\n");
+    return 1;
+}
+
+static int touch_memory(long long mb, int flags) {
+    long long i;
+    for (i = 0; i < mb; i++) {
+        void *block = map(1 << 20, flags);
+        if (!block) return out_of_memory();
+        memset(block, 1, 1 << 20);
+    }
+    return 0;
+}
+
+/* Holds what it has for a while, so that whoever watches must see it. */
+static int mode_memory(int argc, char **argv) {
+    const char *how = word(argc, argv, 0, "own");
+    long long mb = number(argc, argv, 1, 1), processes = number(argc, argv, 2, 1), i;
+    long long hold = number(argc, argv, 3, 5000);
+    int status, worst = 0, once = strcmp(how, "once") == 0;
+    if (mb * (once ? 1 : processes) > 512) return 96;
+    if (once && touch_memory(mb, MAP_PRIVATE) != 0) return 1; /* all have the same pages */
+    for (i = 1; i < processes; i++)
+        if (spawn() == 0) {
+            int code = once ? 0 : touch_memory(mb, MAP_PRIVATE);
+            if (code == 0) sleep_ms(hold);
+            _exit(code);
+        }
+    if (!once) worst = touch_memory(mb, strcmp(how, "shared") == 0 ? MAP_SHARED : MAP_PRIVATE);
+    if (worst == 0) sleep_ms(hold);
+    while (wait(&status) > 0)
+        if (WIFEXITED(status) && WEXITSTATUS(status) > worst) worst = WEXITSTATUS(status);
+    return worst;
+}
+
+/* Asks for memory until there is none; up to 4 GB, and uses none of it. */
+static int mode_malloc(int argc, char **argv) {
+    const char *how = word(argc, argv, 0, "handled");
+    size_t size = (size_t)number(argc, argv, 1, 1) << 20, all = 0;
+    char *volatile block;
+    do {
+        block = (char *)malloc(size);
+        all += size;
+    } while (block && all < (size_t)2048 << 20);
+    if (block) return 0;
+    if (strcmp(how, "handled") == 0) return out_of_memory();
+    if (strcmp(how, "quiet") == 0) return 1;
+    block[0] = 1;
+    return 94;
+}
+
+static volatile int depth_wanted;
+static int recurse(int depth) {
+    volatile char frame[4096];
+    frame[0] = (char)depth;
+    if (depth >= depth_wanted) return frame[0];
+    return recurse(depth + 1) + frame[0];
+}
+
+static int mode_recurse(int argc, char **argv) {
+    struct rlimit limit;
+    (void)argc, (void)argv;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur > (64u << 20)) {
+        limit.rlim_cur = 64u << 20;
+        setrlimit(RLIMIT_STACK, &limit);
+    }
+    depth_wanted = 1 << 20;
+    return recurse(0) ? 0 : 94;
+}
+
+static volatile int zero;
+static void illegal_instruction(void) {
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+    __asm__ volatile("ud2");
+#else
+    raise(SIGILL);
+#endif
+}
+
+static void bus_error(void) {
+    char path[] = "/tmp/sbx-child-XXXXXX";
+    int fd = mkstemp(path);
+    volatile char *page;
+    if (fd < 0) _exit(95);
+    unlink(path);
+    page = (volatile char *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    page[0] = 1; /* the file has no such page */
+}
+
+static int mode_crash(int argc, char **argv) {
+    const char *how = word(argc, argv, 0, "null");
+    int *volatile nowhere = NULL;
+    if (strcmp(how, "abort") == 0) abort();
+    if (strcmp(how, "illegal") == 0) illegal_instruction();
+    if (strcmp(how, "bus") == 0) bus_error();
+    if (strcmp(how, "divide") == 0) {
+        int volatile answer = 1 / zero;
+        (void)answer;
+        raise(SIGFPE); /* not every processor minds */
+    }
+    *nowhere = 1;
+    return 94;
+}
+
+static int mode_raise(int argc, char **argv) {
+    int which = (int)number(argc, argv, 0, SIGKILL);
+    raise(which);
+    return 94;
+}
+
+static int mode_open_many(int argc, char **argv) {
+    long long wanted = number(argc, argv, 0, 1000), opened = 0;
+    char text[64];
+    while (opened < wanted && open("/dev/null", O_RDONLY) >= 0) opened++;
+    snprintf(text, sizeof text, "%lld%s\n", opened,
+             opened < wanted && errno == EMFILE ? " EMFILE" : "");
+    say(text);
+    return 0;
+}
+
+static int mode_fill_file(int argc, char **argv) {
+    long long size = number(argc, argv, 1, 0), done = 0;
+    const char *how = word(argc, argv, 2, "default");
+    int fd = open(argv[0], O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    char chunk[1000];
+    memset(chunk, 'x', sizeof chunk);
+    if (fd < 0) return 95;
+    if (strcmp(how, "default") != 0) signal(SIGXFSZ, SIG_IGN);
+    while (done < size) {
+        ssize_t n = write(fd, chunk, size - done < 1000 ? (size_t)(size - done) : sizeof chunk);
+        if (n < 0) {
+            if (strcmp(how, "quiet") != 0) perror("child: write");
+            return 1;
+        }
+        done += n;
+    }
+    return 0;
+}
+
+static int mode_limits(int argc, char **argv) {
+    static const struct {
+        int which;
+        const char *name;
+    } all[] = {{RLIMIT_CORE, "core"},   {RLIMIT_CPU, "cpu"},     {RLIMIT_FSIZE, "file"},
+               {RLIMIT_STACK, "stack"}, {RLIMIT_NOFILE, "open"}, {RLIMIT_AS, "space"},
+#ifdef RLIMIT_NPROC
+               {RLIMIT_NPROC, "processes"}
+#endif
+    };
+    size_t i;
+    (void)argc, (void)argv;
+    for (i = 0; i < sizeof all / sizeof *all; i++) {
+        struct rlimit limit;
+        getrlimit((unsigned)all[i].which, &limit);
+        printf("%s %lld %lld\n", all[i].name,
+               limit.rlim_cur == RLIM_INFINITY ? -1LL : (long long)limit.rlim_cur,
+               limit.rlim_max == RLIM_INFINITY ? -1LL : (long long)limit.rlim_max);
+    }
+    return 0;
+}
+
+/* kill(-1) only where it can hurt nobody: in another PID namespace than the one that is named. */
+static int mode_signal(int argc, char **argv) {
+    const char *whom = word(argc, argv, 0, "");
+    int which = (int)number(argc, argv, 1, SIGTERM), got = -1;
+    char space[64];
+    ssize_t size = readlink("/proc/self/ns/pid", space, sizeof space - 1);
+    space[size < 0 ? 0 : size] = 0;
+    if (strcmp(whom, "group") == 0) got = kill(0, which);
+    if (strcmp(whom, "all") == 0) {
+        if (size <= 0 || argc < 3 || strcmp(argv[2], space) == 0) return 97;
+        got = kill(-1, which);
+    }
+    if (strcmp(whom, "parent") == 0) {
+        if (argc < 3 || getppid() != (pid_t)number(argc, argv, 2, 0)) return 97;
+        got = kill(getppid(), which);
+    }
+    sleep_ms(50);
+    return got < 0 ? 1 : 0;
+}
+
+static int mode_fds(int argc, char **argv) {
+    long max = sysconf(_SC_OPEN_MAX);
+    int fd;
+    (void)argc, (void)argv;
+    if (max < 0 || max > 65536) max = 65536;
+    for (fd = 0; fd < max; fd++)
+        if (fcntl(fd, F_GETFD) >= 0) printf("%d ", fd);
+    return 0;
+}
+
+/* Anything that could be taken for a report, to anything that could lead to the host. */
+static int mode_forge(int argc, char **argv) {
+    int record[64], taken = 0, fd;
+    unsigned i;
+    char text[32];
+    for (fd = 0; fd < 4096; fd++) {
+        if (fd == 1 || fd == 2) continue;
+        for (i = 0; i < 64; i++) record[i] = (int)number(argc, argv, 1, 2);
+        for (i = 1; i <= 64; i *= 2)
+            if (write(fd, record, i * sizeof *record) > 0) taken++;
+    }
+    snprintf(text, sizeof text, "%d taken\n", taken);
+    say(text);
+    return (int)number(argc, argv, 0, 0);
+}
+
+static int mode_binary(int argc, char **argv) {
+    unsigned char all[256 * 16];
+    int i;
+    (void)argc, (void)argv;
+    for (i = 0; i < (int)sizeof all; i++) all[i] = (unsigned char)(i * 37 + i / 256);
+    write_all(1, all, sizeof all);
+    for (i = 0; i < (int)sizeof all; i++) all[i] = (unsigned char)~all[i];
+    write_all(2, all, sizeof all);
+    return 0;
+}
+
+/* One line per way to reach a terminal: "0 yes", "1 no", ... */
+static int mode_tiocsti(int argc, char **argv) {
+    int fd;
+    (void)argc, (void)argv;
+#ifdef TIOCSTI
+    for (fd = 0; fd < 3; fd++)
+        printf("%d %s\n", fd, ioctl(fd, TIOCSTI, "!") == 0 ? "yes" : "no");
+#endif
+    fd = open("/dev/tty", O_RDWR);
+    printf("tty %s\n", fd >= 0 ? "yes" : "no");
+    return 0;
+}
+
+static int mode_ids(int argc, char **argv) {
+    (void)argc, (void)argv;
+    printf("%ld %ld %ld %ld\n", (long)getpid(), (long)getppid(), (long)getpgrp(), (long)getsid(0));
+    return 0;
+}
+
+/* The environment of the host, as far as the system shows it to its user. */
+static int mode_parent_env(int argc, char **argv) {
+    char path[64], chunk[4096];
+    ssize_t size;
+    int fd;
+    (void)argc, (void)argv;
+    snprintf(path, sizeof path, "/proc/%ld/environ", (long)getppid());
+    fd = open(path, O_RDONLY);
+    while (fd >= 0 && (size = read(fd, chunk, sizeof chunk)) > 0) write_all(1, chunk, (size_t)size);
+    return fd < 0;
+}
+
 /* ==== Modes of test_seeds.c and test_pitfalls.c =============================================== */
 
 /* ==== The table =============================================================================== */
@@ -215,6 +723,30 @@ static const struct mode {
     {"say", mode_say, "OUT [ERR [CODE]]: the two texts"},
     {"pwd", mode_pwd, "its directory"},
     /* test_attacks.c, test_host.c */
+    {"escape", mode_escape, "HOW TETHER [CODE|stay|crash [hold|close|flood]]: one gets away"},
+    {"fork_bomb", mode_fork_bomb, "TETHER [LIVE]: forks all the time"},
+    {"ignore", mode_ignore, "ignore|catch|block|leave [TETHER]: no signal ends it"},
+    {"term", mode_term, "CODE: exits with it on SIGTERM"},
+    {"stop", mode_stop, "self|again|children [TETHER [stay]]: stops itself or its children"},
+    {"close_out", mode_close_out, "[MS [CODE]]: closes stdout and stderr and sleeps"},
+    {"read_some", mode_read_some, "BYTES CODE|kill|close|stay [MS]: reads so much of stdin"},
+    {"flood", mode_flood, "out|err|both [CHUNK [stubborn]]: writes without end"},
+    {"burn", mode_burn, "user|system|chain PROCESSES MS [ignore]: spends CPU time"},
+    {"memory", mode_memory, "own|shared|once MB [PROCESSES [MS]]: uses memory, holds it"},
+    {"malloc", mode_malloc, "handled|quiet|unchecked [MB]: until malloc fails"},
+    {"recurse", mode_recurse, "without end"},
+    {"crash", mode_crash, "null|divide|abort|illegal|bus"},
+    {"raise", mode_raise, "SIGNAL: sends it to itself"},
+    {"open_many", mode_open_many, "COUNT: tells how many it could open"},
+    {"fill_file", mode_fill_file, "PATH BYTES [default|ignore|quiet]: SIGXFSZ or not"},
+    {"limits", mode_limits, "its rlimits: name, soft, hard"},
+    {"signal", mode_signal, "group|parent|all SIGNAL [PARENT|NAMESPACE]"},
+    {"fds", mode_fds, "its open descriptors"},
+    {"forge", mode_forge, "CODE [VALUE]: fake records into every descriptor but 1 and 2"},
+    {"binary", mode_binary, "every byte value, on both streams"},
+    {"tiocsti", mode_tiocsti, "types into the terminals it can reach"},
+    {"ids", mode_ids, "pid, parent, group, session"},
+    {"parent_env", mode_parent_env, "reads the environment of its parent"},
     /* test_seeds.c, test_pitfalls.c */
     {NULL, NULL, NULL},
 };

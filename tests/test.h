@@ -80,7 +80,7 @@ int test_kernel_keeps_status(void);
 void test_init(const char *argv0);
 const char *test_child(void);
 
-/* An argv for config.argv: test_child_argv("exit", "3"). Lives as long as the block it stands in. */
+/* For config.argv: test_child_argv("exit", "3"). Lives as long as the block it stands in. */
 #define test_child_argv(...) ((const char *const[]){test_child(), __VA_ARGS__, NULL})
 
 /* sbx_run under the checks named above; "" = all is well, otherwise the text says what is wrong.
@@ -91,6 +91,11 @@ const char *test_run(const sbx_config *config, sbx_result *result);
         const char *test_flaw_ = test_run((config), (result));                                     \
         EXPECT_STREQ("", test_flaw_);                                                              \
     } while (0)
+
+/* Shows names, and the message if it is another one. */
+#define EXPECT_VERDICT(wanted, result)                                                             \
+    EXPECT_STREQ_MSG(sbx_verdict_name(wanted), sbx_verdict_name((result).verdict),                 \
+                     (result).message)
 
 /* Does the result agree with itself and the config? "" = yes. config may be NULL. */
 const char *test_result_flaw(const sbx_config *config, const sbx_result *result);
