@@ -704,6 +704,198 @@ static int mode_parent_env(int argc, char **argv) {
 
 /* ==== Modes of test_seeds.c and test_pitfalls.c =============================================== */
 
+static int mode_touch(int argc, char **argv) {
+    int fd = open(word(argc, argv, 0, ""), O_WRONLY | O_CREAT, 0600);
+    if (fd < 0) return 95;
+    close(fd);
+    return 0;
+}
+
+/* What stdin is, and how many bytes come out of it. */
+static int mode_stdin(int argc, char **argv) {
+    struct stat own, null;
+    const char *kind = "other";
+    char chunk[65536];
+    long long size = 0;
+    ssize_t n;
+    (void)argc, (void)argv;
+    if (fstat(0, &own) < 0) {
+        say("closed 0\n");
+        return 0;
+    }
+    if (S_ISFIFO(own.st_mode) || S_ISSOCK(own.st_mode)) kind = "pipe";
+    if (S_ISREG(own.st_mode)) kind = "file";
+    if (S_ISCHR(own.st_mode) && stat("/dev/null", &null) == 0 && own.st_rdev == null.st_rdev)
+        kind = "null";
+    if (isatty(0)) kind = "terminal";
+    while ((n = read(0, chunk, sizeof chunk)) > 0) size += n;
+    printf("%s %lld\n", kind, size);
+    return n < 0 ? 93 : 0;
+}
+
+/* The signals it found blocked or ignored. */
+static int mode_signals(int argc, char **argv) {
+    struct sigaction action;
+    sigset_t blocked;
+    int i;
+    (void)argc, (void)argv;
+    sigprocmask(SIG_SETMASK, NULL, &blocked);
+    for (i = 1; i < 65; i++) {
+        if (sigismember(&blocked, i) == 1) printf("blocked %d\n", i);
+        if (sigaction(i, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            printf("ignored %d\n", i);
+    }
+    say("seen\n");
+    return 0;
+}
+
+/* COUNT grandchildren in its own group, which hold its streams and the tether. */
+static int mode_family(int argc, char **argv) {
+    long long count = number(argc, argv, 1, 1), i;
+    const char *then = word(argc, argv, 2, "0"), *how = word(argc, argv, 3, "");
+    int ready[2];
+    char byte;
+    if (count > 50 || pipe(ready) < 0) return 96;
+    for (i = 0; i < count; i++)
+        if (spawn() == 0) {
+            int signal_number;
+            for (signal_number = 1; *how && signal_number < 65; signal_number++)
+                signal(signal_number, SIG_IGN);
+            tether(argv[0]);
+            close(ready[0]);
+            close(ready[1]);
+            _exit(linger());
+        }
+    close(ready[1]);
+    while (read(ready[0], &byte, 1) > 0) { /* until all have said who they are */
+    }
+    say("family\n");
+    return strcmp(then, "stay") == 0 ? sleep_out_life() : atoi(then);
+}
+
+static volatile sig_atomic_t last_words_code;
+static void last_words(int number_of_signal) {
+    (void)number_of_signal;
+    say("TERM\n");
+    if (last_words_code >= 0) _exit(last_words_code);
+}
+
+static int mode_last_words(int argc, char **argv) {
+    const char *how = word(argc, argv, 1, "run");
+    long long end = now_ms() + LIFE_SECONDS * 1000;
+    char byte;
+    last_words_code = (int)number(argc, argv, 0, 0);
+    signal(SIGTERM, last_words);
+    say("ready\n");
+    if (strcmp(how, "stop") == 0) {
+        die_with_parent();
+        raise(SIGSTOP);
+    }
+    if (strcmp(how, "read") == 0) {
+        while (read(0, &byte, 1) != 0 && now_ms() < end) {
+        }
+        return 0;
+    }
+    return sleep_out_life();
+}
+
+/* Lines that tell their place, to stdout and stderr in turn. */
+static int mode_lines(int argc, char **argv) {
+    long long count = number(argc, argv, 0, 10), i;
+    char line[32];
+    for (i = 0; i < count && i < 100000; i++) {
+        int size = snprintf(line, sizeof line, "%lld\n", i);
+        write_all(i % 2 ? 2 : 1, line, (size_t)size);
+    }
+    return 0;
+}
+
+/* Both streams in blocks that fill a pipe, the other one first each time. */
+static int mode_interleave(int argc, char **argv) {
+    long long rounds = number(argc, argv, 0, 4), i;
+    for (i = 0; i < rounds && i < 64; i++) {
+        write_pattern(i % 2 ? 1 : 2, 200000);
+        write_pattern(i % 2 ? 2 : 1, 200000);
+    }
+    return 0;
+}
+
+static int mode_drip(int argc, char **argv) {
+    long long count = number(argc, argv, 0, 1000), i;
+    for (i = 0; i < count; i++) {
+        char byte = pattern((size_t)i);
+        write_all(argc > 1 ? 1 + (int)(i % 2) : 1, &byte, 1);
+    }
+    return 0;
+}
+
+/* Writes first and reads then. */
+static int mode_write_first(int argc, char **argv) {
+    char chunk[65536], text[32];
+    long long size = 0;
+    ssize_t n;
+    write_pattern(1, (size_t)number(argc, argv, 0, 0));
+    while ((n = read(0, chunk, sizeof chunk)) > 0) size += n;
+    snprintf(text, sizeof text, "%lld", size);
+    write_all(2, text, strlen(text));
+    return 0;
+}
+
+/* As node, Go and Java do: far more reserved than used. */
+static int mode_reserve(int argc, char **argv) {
+    size_t reserved = (size_t)number(argc, argv, 0, 1) << 20;
+    size_t used = (size_t)number(argc, argv, 1, 1) << 20;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    char *block;
+#ifdef MAP_NORESERVE
+    flags |= MAP_NORESERVE;
+#endif
+    if (used > ((size_t)512 << 20) || used > reserved) return 96;
+    block = (char *)mmap(NULL, reserved, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (block == (char *)MAP_FAILED) return out_of_memory();
+    memset(block, 1, used);
+    sleep_ms(number(argc, argv, 2, 100));
+    return 0;
+}
+
+static void tell_read(const char *name, int fd) {
+    char text[64];
+    ssize_t n = fd < 0 ? -2 : read(fd, text, sizeof text);
+    printf("%s %ld\n", name, (long)n);
+    fflush(stdout);
+}
+
+/* What it gets from its terminal: -2 none, -1 error, 0 end, else bytes. */
+static int mode_terminal(int argc, char **argv) {
+    (void)argc, (void)argv;
+    tell_read("stdin", 0);
+    tell_read("tty", open("/dev/tty", O_RDWR));
+    return 0;
+}
+
+/* How many processes beside itself it can have at once. */
+static int mode_processes(int argc, char **argv) {
+    long long wanted = number(argc, argv, 0, 10), made = 0;
+    int hold[2];
+    char byte;
+    if (wanted > 300 || pipe(hold) < 0) return 96;
+    while (made < wanted) {
+        pid_t pid = fork();
+        if (pid < 0) break;
+        if (pid == 0) {
+            alarm(LIFE_SECONDS);
+            close(hold[1]);
+            _exit(read(hold[0], &byte, 1) != 0);
+        }
+        made++;
+    }
+    printf("%lld%s\n", made, made < wanted && errno == EAGAIN ? " EAGAIN" : "");
+    close(hold[1]);
+    while (wait(NULL) > 0) {
+    }
+    return 0;
+}
+
 /* ==== The table =============================================================================== */
 
 static int mode_list(int argc, char **argv);
@@ -748,6 +940,18 @@ static const struct mode {
     {"ids", mode_ids, "pid, parent, group, session"},
     {"parent_env", mode_parent_env, "reads the environment of its parent"},
     /* test_seeds.c, test_pitfalls.c */
+    {"touch", mode_touch, "PATH: makes the file"},
+    {"stdin", mode_stdin, "null|pipe|file|terminal|closed, and the number of bytes to its end"},
+    {"signals", mode_signals, "the signals it finds blocked or ignored"},
+    {"family", mode_family, "TETHER COUNT CODE|stay [stubborn]: grandchildren hold its streams"},
+    {"last_words", mode_last_words, "CODE [run|stop|read]: says TERM on SIGTERM; -1 = stays"},
+    {"lines", mode_lines, "COUNT: numbered lines, to stdout and stderr in turn"},
+    {"interleave", mode_interleave, "ROUNDS: 200,000 bytes to each stream, crosswise"},
+    {"drip", mode_drip, "COUNT [both]: one-byte writes"},
+    {"write_first", mode_write_first, "BYTES: writes them, then reads stdin and counts on stderr"},
+    {"reserve", mode_reserve, "MB USED [MS]: reserves much, uses little"},
+    {"terminal", mode_terminal, "what it can read from stdin and /dev/tty"},
+    {"processes", mode_processes, "COUNT: tells how many it could have at once"},
     {NULL, NULL, NULL},
 };
 
