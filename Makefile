@@ -1,0 +1,81 @@
+# sbx.h is one header: nothing here is needed to use it. `make help` lists what can be done.
+# For GNU make and gcc or clang, say `make CC=clang test`; all output goes to build/.
+
+BUILD = build
+CFLAGS = -O1 -g
+WARN = -Wall -Wextra -Wpedantic -Wshadow
+JOBS = 2
+COMPILE = $(CC) -std=c99 $(CFLAGS) $(WARN) -pthread
+SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+
+OBJECTS = $(patsubst tests/%.c,%.o,$(wildcard tests/test_*.c)) main.o impl.o
+HEADERS = sbx.h tests/test.h tests/utest.h
+EXAMPLES = $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c))
+RUN = BUILD='$(BUILD)' CC='$(CC)' sh tests/run.sh
+
+help:
+	@echo 'make demo      a dozen well- and ill-behaved programs, and what sbx.h says of each'
+	@echo 'make test      all tests; needs a C compiler, make and sh (under 3 minutes)'
+	@echo 'make check     more: every compiler and standard, analysers, 10,000 runs, threads'
+	@echo 'make bench     what a run costs, as ratios to hand-written code'
+	@echo 'make examples  build the programs of examples/ into $(BUILD)/examples'
+	@echo 'make clean     remove $(BUILD)/'
+
+demo: $(BUILD)/examples/demo
+	@$(BUILD)/examples/demo
+
+# The test program is built four ways: {all of Linux, portable POSIX only} x {plain, sanitizers}.
+VARIANTS = plain portable asan portable-asan
+
+test:
+	@$(MAKE) -s -j$(JOBS) programs $(VARIANTS:%=$(BUILD)/%/tests)
+	@$(RUN) $(VARIANTS) utest examples compile
+
+check:
+	@$(MAKE) -s -j$(JOBS) programs $(BUILD)/plain/tests $(BUILD)/tsan/tests
+	@$(RUN) matrix tidy cppcheck leaks threads
+
+bench:
+	@CC='$(CC)' sh tests/bench/run.sh $(GROUPS)
+
+examples: $(EXAMPLES)
+
+clean:
+	rm -rf $(BUILD)
+
+# ==== What the tests are made of ====
+
+programs: $(BUILD)/child $(BUILD)/selftest_utest $(EXAMPLES)
+
+$(BUILD)/portable/%: VARIANT = -DSBX_NO_LINUX
+$(BUILD)/asan/%: VARIANT = $(SANITIZE)
+$(BUILD)/portable-asan/%: VARIANT = $(SANITIZE) -DSBX_NO_LINUX
+$(BUILD)/tsan/%: VARIANT = -fsanitize=thread
+
+.SECONDEXPANSION: # so that a rule can hold for every variant: $$* is "variant" or "variant/suite"
+.SECONDARY:       # and its objects are kept
+
+$(BUILD)/%.o: tests/$$(notdir $$*).c $(HEADERS)
+	@mkdir -p $(@D) && echo "  CC $@"
+	@$(COMPILE) $(VARIANT) -c -o $@ $<
+
+# Where a program with these flags does not even start (no sanitizer here), a note says so instead.
+$(BUILD)/%/tests: $$(addprefix $(BUILD)/$$*/,$(OBJECTS)) $(BUILD)/child
+	@rm -f $(@D)/unavailable $@ && cp $(BUILD)/child $(@D)/child
+	@if $(COMPILE) $(VARIANT) -o $(@D)/try tests/compile/empty.c 2>/dev/null && $(@D)/try; \
+	then $(COMPILE) $(VARIANT) -o $@ $(filter %.o,$^); \
+	else echo '$(CC) builds nothing that runs with $(VARIANT)' >$(@D)/unavailable; fi
+
+$(BUILD)/child: tests/child.c # misbehaves on purpose, so it never gets a sanitizer
+	@mkdir -p $(@D)
+	$(COMPILE) -o $@ tests/child.c
+
+$(BUILD)/selftest_utest: tests/selftest_utest.c tests/utest.h
+	@mkdir -p $(@D)
+	$(COMPILE) -o $@ tests/selftest_utest.c
+
+$(BUILD)/examples/%: examples/%.c sbx.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(WARN) -o $@ $< -pthread
+
+.PHONY: help demo test check bench examples clean programs

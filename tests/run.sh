@@ -1,0 +1,212 @@
+#!/bin/sh
+# Runs what make has built and sums it up: run.sh JOB...
+#
+#   plain, asan, ...  build/JOB/tests, as this user and, if that is root, also as uid 65534
+#   utest             the self-test of utest.h
+#   examples          each examples/NN_name.c against tests/expected/NN_name.txt
+#   compile, matrix   tests/compile/run.sh quick, full
+#   anything else     tests/check.sh JOB
+#
+# The users and the rest go side by side. One line per run, the full text of what failed, and at the
+# end the totals alone on a line. A crash, or a program that ends without a summary, is a failure.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+BUILD=${BUILD:-build}
+CC=${CC:-cc}
+UNPRIVILEGED=65534
+export BUILD CC
+
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/sbx-tests.XXXXXX") || exit 1
+chmod 755 "$tmp"
+mkdir "$tmp/pids"
+trap 'rm -rf "$tmp"' EXIT
+trap 'stop_all; exit 130' INT TERM HUP
+
+lanes=""
+stop_all() {
+    [ -z "$lanes" ] || kill $lanes 2>/dev/null
+    for file in "$tmp"/pids/*; do
+        [ -f "$file" ] && kill "$(cat "$file")" 2>/dev/null
+    done
+}
+
+# bounded SECONDS COMMAND...: its exit status; killed when the time is over or run.sh is stopped.
+bounded() {
+    limit=$1
+    shift
+    "$@" &
+    pid=$!
+    file=$tmp/pids/$pid
+    echo $pid >"$file"
+    (
+        while [ "$limit" -gt 0 ] && kill -0 $pid; do
+            sleep 1
+            limit=$((limit - 1))
+        done
+        [ "$limit" -gt 0 ] || kill -KILL $pid
+    ) >/dev/null 2>&1 &
+    wait $pid
+    status=$?
+    rm -f "$file"
+    return $status
+}
+
+# report LABEL PASSED FAILED SKIPPED START: one line, and the numbers for the totals.
+report() {
+    printf '%-28s %4d passed, %d failed, %d skipped  %4d s\n' "$1" "$2" "$3" "$4" \
+        $(($(date +%s) - $5))
+    echo "$2 $3 $4" >>"$tmp/counts"
+}
+
+# number TAG FILE: N of the line "[ TAG ] N tests".
+number() {
+    n=$(sed -n "s/^\[ *$1 *\] \([0-9][0-9]*\) tests.*/\1/p" "$2" | tail -n 1)
+    echo "${n:-0}"
+}
+
+# Only the blocks of tests that failed or never ended, and what else a crash printed.
+failing_blocks() {
+    awk '
+        /^\[ RUN / { block = ""; open = 1 }
+        open { block = block $0 "\n" }
+        !open && !/^\[/ { printf "%s\n", $0 }
+        /^\[ *(OK|SKIPPED) *\]/ { open = 0 }
+        /^\[ *FAILED *\]/ { if (open) printf "%s", block; open = 0 }
+        END { if (open) printf "%s", block }
+    ' "$1" | sed 's/^/    /'
+}
+
+# unit VARIANT UID: the binary in a directory of its own, which that user can read and write.
+unit() {
+    variant=$1 uid=$2
+    start=$(date +%s)
+    label="$variant, uid $uid"
+    dir=$tmp/$variant-$uid
+    log=$dir.log
+    if [ -f "$BUILD/$variant/unavailable" ]; then
+        report "$label" 0 0 1 "$start"
+        echo "    skipped: $(cat "$BUILD/$variant/unavailable")"
+        return
+    fi
+    mkdir "$dir" && cp "$BUILD/$variant/tests" "$BUILD/$variant/child" "$dir" || {
+        report "$label" 0 1 0 "$start"
+        return
+    }
+    [ "$uid" = "$(id -u)" ] || chown -R "$uid:$uid" "$dir"
+    (
+        cd "$dir" || exit 1
+        [ "$uid" = "$(id -u)" ] || export SBX_TEST_AS_UID="$uid"
+        export ASAN_OPTIONS="allocator_may_return_null=1:${ASAN_OPTIONS:-}"
+        export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
+        bounded 400 ./tests --enable-mixed-units ${TEST_ARGS:-} </dev/null
+    ) >"$log" 2>&1
+    status=$?
+    passed=$(number PASSED "$log") failed=$(number FAILED "$log") skipped=$(number SKIPPED "$log")
+    if ! grep -q '^\[ *PASSED *\]' "$log" || { [ $status -ne 0 ] && [ "$failed" -eq 0 ]; }; then
+        failed=$((failed + 1))
+        echo "the program ended with status $status" >>"$log"
+    fi
+    {
+        report "$label" "$passed" "$failed" "$skipped" "$start"
+        [ "$failed" -eq 0 ] || failing_blocks "$log"
+    } >"$dir.out"
+    cat "$dir.out" # in one piece: other lanes print too
+    mkdir -p "$BUILD/log" && cp "$log" "$BUILD/log/$variant-$uid.txt"
+}
+
+# counted LABEL COMMAND...: a command that prints ok, FAILED and skipped lines.
+counted() {
+    label=$1
+    shift
+    start=$(date +%s)
+    log=$tmp/$label.log
+    bounded 800 "$@" >"$log" 2>&1 </dev/null
+    status=$?
+    passed=$(grep -c '^ok ' "$log") failed=$(grep -c '^FAILED ' "$log")
+    skipped=$(grep -c '^skipped:' "$log")
+    if [ $((passed + failed + skipped)) -eq 0 ] || { [ $status -ne 0 ] && [ "$failed" -eq 0 ]; }
+    then
+        failed=$((failed + 1))
+        echo "FAILED  $label ended with status $status" >>"$log"
+    fi
+    {
+        report "$label" "$passed" "$failed" "$skipped" "$start"
+        grep -v '^ok ' "$log" | sed 's/^/    /'
+    } >"$log.out"
+    cat "$log.out"
+    mkdir -p "$BUILD/log" && cp "$log" "$BUILD/log/$label.txt"
+}
+
+# same_text ACTUAL EXPECTED: line by line; in an expected line * stands for anything.
+same_text() {
+    sed 's/[][?\\]/\\&/g' "$2" >"$tmp/pattern"
+    [ "$(awk 'END { print NR }' "$1")" = "$(awk 'END { print NR }' "$2")" ] || return 1
+    while IFS= read -r pattern <&3; do
+        IFS= read -r line <&4 || [ -n "$line" ] || return 1
+        case $line in
+        $pattern) ;;
+        *) return 1 ;;
+        esac
+    done 3<"$tmp/pattern" 4<"$1"
+}
+
+examples() {
+    for source in examples/[0-9]*.c; do
+        [ -f "$source" ] || continue
+        name=$(basename "$source" .c)
+        expected=tests/expected/$name.txt
+        if [ ! -f "$expected" ]; then
+            echo "FAILED  example: $name has no $expected"
+            continue
+        fi
+        bounded 60 "$BUILD/examples/$name" >"$tmp/$name.txt" 2>&1 </dev/null
+        status=$?
+        if [ $status -eq 0 ] && same_text "$tmp/$name.txt" "$expected"; then
+            echo "ok      example: $name"
+        else
+            echo "FAILED  example: $name (status $status); expected, then printed:"
+            sed 's/^/    | /' "$expected"
+            sed 's/^/    > /' "$tmp/$name.txt"
+        fi
+    done
+}
+
+variants="" others=""
+for job in "$@"; do
+    case $job in
+    utest | examples | compile | matrix) others="$others $job" ;;
+    *) if [ -d "$BUILD/$job" ]; then variants="$variants $job"; else others="$others $job"; fi ;;
+    esac
+done
+
+me=$(id -u)
+users=$me
+[ "$me" != 0 ] || users="0 $UNPRIVILEGED"
+due=0 # reports that have to come, so that none can get lost
+for job in $others; do due=$((due + 1)); done
+for uid in $users; do
+    for variant in $variants; do due=$((due + 1)); done
+    for variant in $variants; do unit "$variant" "$uid"; done &
+    lanes="$lanes $!"
+done
+for job in $others; do
+    case $job in
+    utest) counted utest "$BUILD/selftest_utest" ;;
+    examples) counted examples examples ;;
+    compile) counted compile sh tests/compile/run.sh quick ;;
+    matrix) counted matrix sh tests/compile/run.sh full ;;
+    *) counted "$job" sh tests/check.sh "$job" ;;
+    esac
+done &
+lanes="$lanes $!"
+wait $lanes
+
+touch "$tmp/counts"
+awk -v due="$due" '
+    { passed += $1; failed += $2; skipped += $3 }
+    END {
+        if (NR < due) printf "%d of %d jobs gave no report\n", due - NR, due
+        failed += due - NR
+        printf "%d passed, %d failed%s\n", passed, failed, skipped ? ", " skipped " skipped" : ""
+        exit failed > 0 || passed == 0
+    }' "$tmp/counts"
