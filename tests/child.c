@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -492,9 +493,9 @@ static int mode_memory(int argc, char **argv) {
 static int mode_malloc(int argc, char **argv) {
     const char *how = word(argc, argv, 0, "handled");
     size_t size = (size_t)number(argc, argv, 1, 1) << 20, all = 0;
-    char *volatile block;
+    volatile char *volatile block;
     do {
-        block = (char *)malloc(size);
+        block = (volatile char *)malloc(size);
         all += size;
     } while (block && all < (size_t)2048 << 20);
     if (block) return 0;
@@ -544,7 +545,7 @@ static void bus_error(void) {
 
 static int mode_crash(int argc, char **argv) {
     const char *how = word(argc, argv, 0, "null");
-    int *volatile nowhere = NULL;
+    volatile int *volatile nowhere = NULL;
     if (strcmp(how, "abort") == 0) abort();
     if (strcmp(how, "illegal") == 0) illegal_instruction();
     if (strcmp(how, "bus") == 0) bus_error();
@@ -647,11 +648,13 @@ static int mode_fds(int argc, char **argv) {
 /* Anything that could be taken for a report, to anything that could lead to the host. */
 static int mode_forge(int argc, char **argv) {
     int record[64], taken = 0, fd;
+    struct stat about;
     unsigned i;
     char text[32];
     for (fd = 0; fd < 4096; fd++) {
         if (fd == 1 || fd == 2) continue;
         for (i = 0; i < 64; i++) record[i] = (int)number(argc, argv, 1, 2);
+        if (fd == 0 && (fstat(0, &about) < 0 || S_ISCHR(about.st_mode))) continue; /* /dev/null */
         for (i = 1; i <= 64; i *= 2)
             if (write(fd, record, i * sizeof *record) > 0) taken++;
     }
@@ -688,6 +691,23 @@ static int mode_ids(int argc, char **argv) {
     (void)argc, (void)argv;
     printf("%ld %ld %ld %ld\n", (long)getpid(), (long)getppid(), (long)getpgrp(), (long)getsid(0));
     return 0;
+}
+
+static void *outlive_main(void *how) {
+    char *const argv[] = {"child", "exit", "6", NULL};
+    sleep_ms(100);
+    say("thread\n");
+    if (strcmp((const char *)how, "exec") == 0) execv("/proc/self/exe", argv);
+    exit(5);
+}
+
+/* The process is not over when its first thread is; and exec moves into the first one's place. */
+static int mode_thread(int argc, char **argv) {
+    const char *how = word(argc, argv, 0, "exit");
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, outlive_main, (void *)(size_t)how) != 0) return 91;
+    if (argc > 1) return sleep_out_life();
+    pthread_exit(NULL);
 }
 
 /* The environment of the host, as far as the system shows it to its user. */
@@ -937,6 +957,7 @@ static const struct mode {
     {"forge", mode_forge, "CODE [VALUE]: fake records into every descriptor but 1 and 2"},
     {"binary", mode_binary, "every byte value, on both streams"},
     {"tiocsti", mode_tiocsti, "types into the terminals it can reach"},
+    {"thread", mode_thread, "exit|exec [stay]: its first thread ends, another one goes on"},
     {"ids", mode_ids, "pid, parent, group, session"},
     {"parent_env", mode_parent_env, "reads the environment of its parent"},
     /* test_seeds.c, test_pitfalls.c */
