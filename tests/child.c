@@ -36,6 +36,8 @@
 
 extern char **environ;
 
+static const char *program; /* argv[0] */
+
 #define LIFE_SECONDS 20 /* no process of this program gets older */
 
 /* ==== Small things ============================================================================ */
@@ -697,7 +699,7 @@ static void *outlive_main(void *how) {
     char *const argv[] = {"child", "exit", "6", NULL};
     sleep_ms(100);
     say("thread\n");
-    if (strcmp((const char *)how, "exec") == 0) execv("/proc/self/exe", argv);
+    if (strcmp((const char *)how, "exec") == 0) execv(program, argv);
     exit(5);
 }
 
@@ -985,6 +987,7 @@ static int mode_list(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     const struct mode *mode;
+    program = argv[0];
     alarm(LIFE_SECONDS);
     for (mode = modes; argc > 1 && mode->name; mode++)
         if (strcmp(mode->name, argv[1]) == 0) return mode->run(argc - 2, argv + 2);
