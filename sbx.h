@@ -264,6 +264,8 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__LINUX 1 /* vfork-style clone, pidfd, /proc, close_range; each still tried at run time */
 #include <dirent.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #else
 #define SBX__LINUX 0
@@ -323,7 +325,14 @@ extern "C" {
 #define SBX__CLONE_VM 0x00000100
 #define SBX__CLONE_PIDFD 0x00001000
 #define SBX__CLONE_VFORK 0x00004000
+#define SBX__CLONE_PARENT 0x00008000
+#define SBX__CLONE_NEWNS 0x00020000
+#define SBX__CLONE_NEWUSER 0x10000000
+#define SBX__CLONE_NEWPID 0x20000000
 #define SBX__P_PIDFD 3
+#define SBX__CAP_VERSION 0x20080522u
+#define SBX__CAP_SYS_PTRACE 19
+#define SBX__PR_CAP_AMBIENT 47
 #define SBX__PIDFD_TO_GROUP 4u                  /* pidfd_send_signal: PIDFD_SIGNAL_PROCESS_GROUP */
 #define SBX__PIDFD_GET_INFO _IOWR(0xFF, 11, sbx__pidfd_info)
 #define SBX__PIDFD_INFO_EXIT 8u
@@ -353,7 +362,7 @@ typedef struct sbx__pidfd_info { /* struct pidfd_info, first version */
 #define SBX__NEVER LLONG_MAX
 #define SBX__CHUNK 65536             /* room for one read; a pipe's usual size */
 #define SBX__BIG_PIPE (1 << 20)      /* what a pipe grows to once the child has filled it */
-#define SBX__STACK 65536             /* of the vfork child */
+#define SBX__STACK 32768             /* of each of two vfork children */
 #define SBX__MAX_MS 1000000000000LL  /* about 31 years */
 #define SBX__MAX_BYTES (1LL << 50)
 #define SBX__MAX_COUNT (1LL << 30)
@@ -363,10 +372,11 @@ typedef struct sbx__pidfd_info { /* struct pidfd_info, first version */
 
 /* ==== data: config -> plan -> box -> evidence -> result ======================================= */
 
-enum { SBX__IN, SBX__OUT, SBX__ERR, SBX__EXIT, SBX__CANCEL, SBX__REPORT, SBX__FDS };
+enum { SBX__IN, SBX__OUT, SBX__ERR, SBX__EXIT, SBX__CANCEL, SBX__REPORT, SBX__INIT, SBX__LIFE, SBX__FDS };
 
 typedef struct sbx__shared {         /* sbx_call: a page that host and child both see */
     unsigned long long done;         /* the plan's token, once the function has returned 0 */
+    pid_t born;                      /* the function's process, if another one made it */
     int failed;                      /* sbx_fail was called */
     char text[200];
 } sbx__shared;
@@ -383,12 +393,19 @@ typedef struct sbx__plan {           /* everything the child needs; nothing is a
     int limit_count;
     int top_fd;                      /* close-all loop, where nothing better exists */
     long long deadline;
+    int tree;                        /* enter the PID namespace of init_fd */
+    int user_ns;                     /* ... and the user namespace around it */
+    int init_fd, life, null;
+    const char *init_path;           /* NULL = the forked init */
+    char uid_map[48], gid_map[48];
+    size_t fn_stack;                 /* sbx_call: as large as the host's */
+    pid_t *born;                     /* where the process that enters puts the program's pid */
     sbx_fn fn;                       /* sbx_call: instead of path */
     void *arg;
     size_t ret_size;
     sbx__shared *shared;
     unsigned long long token;
-    char *memory;                    /* holds stack, path and envp */
+    char *memory;                    /* holds two stacks, path and envp */
 } sbx__plan;
 
 typedef struct sbx__failure {        /* from the child before exec */
@@ -414,6 +431,7 @@ struct sbx {
     char who[48];                    /* "'sleep'": for messages */
     sbx__state state;
     pid_t pid;
+    pid_t init;                      /* pid 1 of the tree's namespace; 0 = the group only */
     int fd[SBX__FDS];
     int cancel_fd;                   /* where sbx_cancel writes */
     int top_fd;
@@ -439,6 +457,8 @@ struct sbx {
     long long cpu_gone;              /* ticks of tasks that ended and nobody waited for */
     long long cpu_us;
     sbx__tasks tasks;
+    char proc[40];                   /* the tree's own /proc, or the host's */
+    int self;                        /* the program's number there */
     sbx__shared *shared;             /* sbx_call */
     size_t shared_size;
     unsigned long long token;
@@ -635,9 +655,6 @@ static int sbx__check_missing(const sbx_config *cfg, sbx_result *r) {
         return sbx__refuse(r, SBX_STEP_POLICY, ENOSYS, "policy is set, but this version cannot enforce one");
     if (cfg->cgroup)
         return sbx__refuse(r, SBX_STEP_CGROUP, ENOSYS, "cgroup is set, but this version cannot use one");
-    if (cfg->contain == SBX_CONTAIN_TREE)
-        return sbx__refuse(r, SBX_STEP_CONTAIN, ENOSYS, "contain = SBX_CONTAIN_TREE, but this version contains "
-                           "the process group only");
     if ((int)cfg->contain < 0 || cfg->contain > SBX_CONTAIN_TREE)
         return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "contain = %d is not a containment", (int)cfg->contain);
     return 1;
@@ -742,15 +759,15 @@ static int sbx__plan_program(sbx__plan *p, sbx_result *r) {
     }
     name = p->fn ? "" : cfg->command ? "/bin/sh" : cfg->argv[0];
     env_size = (1 + sbx__count(cfg->env) + sbx__count((const char *const *)environ)) * sizeof *envp;
-    p->memory = (char *)SBX_REALLOC(NULL, SBX__STACK + env_size + strlen(search) + strlen(name) + PATH_MAX + 4);
+    p->memory = (char *)SBX_REALLOC(NULL, 2 * SBX__STACK + env_size + strlen(search) + strlen(name) + PATH_MAX + 4);
     if (!p->memory) return sbx__refuse(r, SBX_STEP_MEMORY, ENOMEM, "no memory to prepare the child");
-    envp = (char **)(void *)(p->memory + SBX__STACK);
+    envp = (char **)(void *)(p->memory + 2 * SBX__STACK);
     for (e = (const char *const *)environ; cfg->inherit_env && e && *e; e++)
         if (!sbx__overridden(*e, cfg->env)) envp[n++] = (char *)*e;
     for (e = cfg->env; e && *e; e++) envp[n++] = (char *)*e;
     envp[n] = NULL;
     p->envp = envp;
-    return p->fn ? 1 : sbx__find(p, name, search, p->memory + SBX__STACK + env_size, r);
+    return p->fn ? 1 : sbx__find(p, name, search, p->memory + 2 * SBX__STACK + env_size, r);
 }
 
 static void sbx__limit(sbx__plan *p, int which, long long soft, long long above) {
@@ -766,12 +783,23 @@ static void sbx__limit(sbx__plan *p, int which, long long soft, long long above)
 
 static long long sbx__user_tasks(void);
 static int sbx__can_watch(void);
+static int sbx__start_init(sbx__plan *p, sbx *b);
+static void sbx__end_init(sbx *b);
+
+static int sbx__plan_tree(sbx__plan *p, sbx *b, sbx_result *r) {
+    if (p->cfg.contain == SBX_CONTAIN_GROUP) return 1;
+    p->tree = sbx__start_init(p, b);
+    if (p->tree) b->enforced |= SBX_BY_TREE;
+    if (p->tree || p->cfg.contain == SBX_CONTAIN_AUTO) return 1;
+    return sbx__refuse(r, SBX_STEP_CONTAIN, errno, "contain = SBX_CONTAIN_TREE needs a PID namespace, and there is none: "
+                       "%s (run as root, or allow user namespaces)", strerror(errno));
+}
 
 static int sbx__plan_limits(sbx__plan *p, sbx *b, sbx_result *r) {
     const sbx_config *cfg = &p->cfg;
     long long space = cfg->address_space_bytes;
     int watch = (cfg->memory_bytes >= 0 || cfg->cpu_ms >= 0) && sbx__can_watch();
-    b->enforced = SBX_BY_SESSION | SBX_BY_RLIMIT_CORE | (watch ? SBX_BY_WATCH : 0);
+    b->enforced |= SBX_BY_SESSION | SBX_BY_RLIMIT_CORE | (watch ? SBX_BY_WATCH : 0);
     if (cfg->memory_bytes >= 0 && !watch && (space < 0 || space > cfg->memory_bytes)) space = cfg->memory_bytes;
     sbx__limit(p, RLIMIT_CORE, 0, 0);
     if (cfg->cpu_ms >= 0) { /* hard above soft: SIGXCPU first. Watched, it is only the backstop */
@@ -799,10 +827,11 @@ static int sbx__plan_limits(sbx__plan *p, sbx *b, sbx_result *r) {
         b->enforced |= SBX_BY_RLIMIT_STACK;
     }
     if (cfg->processes >= 0) { /* the kernel counts all tasks of the user, and root's not at all */
+        long long others = p->tree && p->user_ns ? 1 : sbx__user_tasks(); /* 1: the tree's pid 1 */
         if (getuid() == 0 || geteuid() == 0)
             return sbx__refuse(r, SBX_STEP_LIMITS, EPERM, "processes = %lld cannot be enforced for root: "
                                "run as an ordinary user", cfg->processes);
-        sbx__limit(p, RLIMIT_NPROC, cfg->processes + sbx__user_tasks(), 0);
+        sbx__limit(p, RLIMIT_NPROC, cfg->processes + others, 0);
         b->enforced |= SBX_BY_RLIMIT_NPROC;
     }
     if (cfg->open_files >= 0) { /* last: the steps before it need descriptors */
@@ -842,9 +871,14 @@ static int sbx__plan_streams(sbx__plan *p, sbx *b, int with_cancel, sbx_result *
 
 static int sbx__plan_call(sbx__plan *p, sbx *b, sbx_result *r) {
     size_t size = SBX__RET_AT + p->ret_size;
+    struct rlimit stack;
     void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANON, -1, 0);
     if (shared == MAP_FAILED)
         return sbx__refuse(r, SBX_STEP_MEMORY, errno, "no memory for a result of %lu bytes", (unsigned long)p->ret_size);
+    p->fn_stack = 8u << 20;
+    if (p->cfg.stack_bytes > 0) p->fn_stack = (size_t)p->cfg.stack_bytes;
+    else if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < (rlim_t)(256u << 20)) p->fn_stack = (size_t)stack.rlim_cur;
+    p->fn_stack = (p->fn_stack + 2 * 65536) & ~(size_t)65535; /* whole pages, one of them the guard */
     b->shared = p->shared = (sbx__shared *)shared;
     b->shared_size = size;
     /* Not a secret, only a value that no stray write of the function produces. */
@@ -856,7 +890,7 @@ static int sbx__plan_call(sbx__plan *p, sbx *b, sbx_result *r) {
 static sbx *sbx__prepare(sbx__plan *p, int with_cancel, int keep_input, sbx_result *r) {
     sbx *b = (sbx *)sbx__zalloc(sizeof *b);
     int i;
-    p->report = -1;
+    p->report = p->life = p->null = -1;
     for (i = 0; i < 3; i++) p->fd[i] = -1;
     if (!b) {
         sbx__refuse(r, SBX_STEP_MEMORY, ENOMEM, "no memory for a box");
@@ -878,7 +912,7 @@ static sbx *sbx__prepare(sbx__plan *p, int with_cancel, int keep_input, sbx_resu
         sbx__plain(shown, sizeof shown, slash && slash[1] ? slash + 1 : name);
         snprintf(b->who, sizeof b->who, "'%s'", shown);
     }
-    if (!sbx__plan_program(p, r) || !sbx__plan_limits(p, b, r) || !sbx__plan_streams(p, b, with_cancel, r)) return b;
+    if (!sbx__plan_program(p, r) || !sbx__plan_tree(p, b, r) || !sbx__plan_limits(p, b, r) || !sbx__plan_streams(p, b, with_cancel, r)) return b;
     if (p->fn && !sbx__plan_call(p, b, r)) return b;
     if (keep_input && b->input_left) {
         b->input_copy = (char *)SBX_REALLOC(NULL, b->input_left);
@@ -903,6 +937,7 @@ static void sbx__plan_free(sbx__plan *p) {
 static void sbx__box_free(sbx *b) {
     int i;
     if (!b) return;
+    sbx__end_init(b);
     if (b->cancel_fd != b->fd[SBX__CANCEL]) sbx__close(&b->cancel_fd);
     for (i = 0; i < SBX__FDS; i++) sbx__close(&b->fd[i]);
     for (i = 0; i < 2; i++) SBX_FREE(b->output[i].data);
@@ -913,6 +948,23 @@ static void sbx__box_free(sbx *b) {
 }
 
 /* ==== child: between fork and exec. Async-signal-safe calls only, no memory, no locks ========= */
+
+/* Ends this process only. On Linux not by _exit, before which sanitizers look at the stack. */
+static void sbx__quit(int code) {
+#if SBX__LINUX
+    syscall(SYS_exit_group, code);
+#else
+    _exit(code);
+#endif
+}
+
+static void sbx__quit_with(int report, sbx_step step, int which) {
+    sbx__failure failure;
+    failure.step = step;
+    failure.error = errno;
+    failure.which = which;
+    sbx__quit(write(report, &failure, sizeof failure) == (ssize_t)sizeof failure ? 127 : 126);
+}
 
 #if SBX__LINUX
 /* Where close_range is missing: the bare system call lists the descriptors, opendir would allocate. */
@@ -1022,25 +1074,250 @@ static sbx_step sbx__exec(const sbx__plan *p) {
     return SBX_STEP_EXEC;
 }
 
+#if SBX__LINUX
+/* A /proc that shows the numbers the tree itself knows. Refused in some containers: then the
+   host's stays visible, which contains no less. */
+static void sbx__own_proc(const sbx__plan *p) {
+    unsigned caps[8]; /* struct __user_cap_header_struct and two of data */
+    if (syscall(SYS_unshare, SBX__CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0)
+        mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+    if (!p->user_ns || getuid() == 0) return;
+    memset(caps, 0, sizeof caps); /* what made the namespace stays with it; exec would drop it too */
+    caps[0] = SBX__CAP_VERSION;
+    syscall(SYS_capset, caps, caps + 2);
+}
+#endif
+
 static int sbx__call_child(const sbx__plan *p);
 
 static int sbx__child(void *arg) {
     const sbx__plan *p = (const sbx__plan *)arg;
-    sbx__failure failure;
-    int report = p->report;
-    memset(&failure, 0, sizeof failure);
+    int report = p->report, which = 0;
+    sbx_step failed;
 #if SBX__LINUX
     if (!p->fn) sbx__arm_deadline(p->deadline);
+    if (p->tree) sbx__own_proc(p);
 #endif
-    failure.step = sbx__become(p, &report, &failure.which);
-    if (!failure.step) {
-        if (p->fn) _exit(sbx__call_child(p));
-        failure.step = sbx__exec(p);
-    }
-    failure.error = errno;
-    _exit(write(report, &failure, sizeof failure) == (ssize_t)sizeof failure ? 127 : 126);
+    failed = sbx__become(p, &report, &which);
+    if (!failed && p->fn) sbx__quit(sbx__call_child(p));
+    if (!failed) failed = sbx__exec(p);
+    sbx__quit_with(report, failed, which);
     return 0;
 }
+
+/* ==== tree: a PID namespace that dies as a whole (Linux) ====================================== */
+
+#if SBX__LINUX
+
+/* Reads /proc/PID/NAME as text; 0 if the process is gone. */
+static size_t sbx__proc_read(const char *proc, int pid, const char *name, char *text, size_t room) {
+    char path[96];
+    ssize_t n;
+    int fd;
+    snprintf(path, sizeof path, "%s/%d/%s", proc, pid, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    do n = read(fd, text, room - 1);
+    while (n < 0 && errno == EINTR);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    return n > 0 ? (size_t)n : 0;
+}
+
+static long long sbx__proc_number(const char *text, const char *label) {
+    const char *at = strstr(text, label);
+    return at ? strtoll(at + strlen(label), NULL, 10) : 0;
+}
+
+static int sbx__can_watch(void) {
+    char text[64];
+    return sbx__proc_read("/proc", (int)getpid(), "stat", text, sizeof text) > 0;
+}
+
+/* pid (name) state parent group session tty tpgid flags 4x faults utime stime cutime cstime ... */
+static int sbx__proc_stat(const char *proc, int pid, sbx__task *t) {
+    char text[1024], *at;
+    long long field[15];
+    int i;
+    if (!sbx__proc_read(proc, pid, "stat", text, sizeof text)) return 0;
+    at = strrchr(text, ')'); /* the name may hold anything, a parenthesis too */
+    if (!at || !at[1] || !at[2]) return 0;
+    at += 3;
+    for (i = 0; i < 14; i++) field[i] = strtoll(at, &at, 10);
+    t->pid = pid;
+    t->parent = (int)field[0];
+    t->session = (int)field[2];
+    t->cpu = field[10] + field[11];
+    t->reaped = field[12] + field[13];
+    t->member = 0;
+    t->credit = 0;
+    return 1;
+}
+
+static int sbx__put(const char *path, const char *text) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC), ok = fd >= 0 && write(fd, text, strlen(text)) > 0;
+    if (fd >= 0) close(fd);
+    return ok;
+}
+
+/* The program has the same user, but no capability: one of our own keeps its hands off pid 1. */
+static void sbx__keep_out(void) {
+    unsigned caps[8];
+    memset(caps, 0, sizeof caps);
+    caps[0] = SBX__CAP_VERSION;
+    caps[2] = caps[3] = caps[4] = 1u << SBX__CAP_SYS_PTRACE; /* effective, permitted, inheritable */
+    if (syscall(SYS_capset, caps, caps + 2) == 0) prctl(SBX__PR_CAP_AMBIENT, 2, SBX__CAP_SYS_PTRACE, 0, 0);
+}
+
+/* pid 1 of the tree waits at a pipe from the host. When the host closes it, or dies, pid 1 ends
+   and the kernel kills everything in its namespace. It is the system's own cat: pid 1 must not
+   share the host's memory, and forking the host costs what the host weighs. */
+static int sbx__init_child(void *arg) {
+    const sbx__plan *p = (const sbx__plan *)arg;
+    static const char *const cat[] = {"cat", NULL}; /* no arguments, and an empty environment */
+    struct sigaction ignore;
+    int report = p->report, ok = 1;
+    char byte;
+    memset(&ignore, 0, sizeof ignore);
+    ignore.sa_handler = SIG_IGN;
+    if (p->user_ns) {
+        sbx__put("/proc/self/setgroups", "deny");
+        ok = sbx__put("/proc/self/uid_map", p->uid_map) && sbx__put("/proc/self/gid_map", p->gid_map);
+    }
+    ok = ok && setsid() > 0 && dup2(p->life, 0) == 0 && dup2(p->null, 1) == 1 && dup2(p->null, 2) == 2 &&
+         dup2(report, 3) == 3;
+    if (ok) report = 3;
+    ok = ok && fcntl(3, F_SETFD, FD_CLOEXEC) == 0 && chdir("/") == 0; /* keeps no directory busy */
+    if (!ok) sbx__quit_with(report, SBX_STEP_CONTAIN, 0);
+    sbx__close_from(4, p->top_fd);
+    sbx__reset_signals();
+    sigaction(SIGCHLD, &ignore, NULL); /* orphans that end here are collected by the kernel */
+    if (p->user_ns) sbx__keep_out();
+    if (p->init_path) {
+        execve(p->init_path, (char *const *)cat, (char *const *)cat + 1);
+        sbx__quit_with(report, SBX_STEP_EXEC, 0);
+    }
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* a copy of the host: the program must not look inside */
+    close(3);
+    while (read(0, &byte, 1) > 0) {
+    }
+    sbx__quit(0);
+    return 0;
+}
+
+/* Ends the namespace and collects pid 1; nothing may be left in it that the host must collect. */
+static void sbx__end_init(sbx *b) {
+    sbx__close(&b->fd[SBX__LIFE]);
+    if (b->init > 0) {
+        syscall(SYS_pidfd_send_signal, b->fd[SBX__INIT], SIGKILL, NULL, 0);
+        while (waitpid(b->init, NULL, 0) < 0 && errno == EINTR) {
+        }
+    }
+    sbx__close(&b->fd[SBX__INIT]);
+    b->init = 0;
+}
+
+static int sbx__try_init(sbx__plan *p, sbx *b, sbx__failure *f) {
+    int flags = SBX__CLONE_NEWPID | (p->user_ns ? SBX__CLONE_NEWUSER : 0) | SBX__CLONE_PIDFD | SIGCHLD;
+    int told = -1, pidfd = -1;
+    sigset_t all, before;
+    ssize_t n = -1;
+    memset(f, 0, sizeof *f);
+    sigfillset(&all);
+    if (sbx__pipe(&p->life, &b->fd[SBX__LIFE]) && sbx__pipe(&told, &p->report) &&
+        (p->null = sbx__above_stdio(open("/dev/null", O_RDWR | O_CLOEXEC))) >= 0) {
+        if (p->init_path) flags |= SBX__CLONE_VM | SBX__CLONE_VFORK;
+        SBX__SIGMASK(SIG_SETMASK, &all, &before);
+        b->init = clone(sbx__init_child, p->memory + SBX__STACK, flags, p, &pidfd);
+        f->error = errno;
+        SBX__SIGMASK(SIG_SETMASK, &before, NULL);
+        b->fd[SBX__INIT] = p->init_fd = sbx__above_stdio(pidfd);
+    } else {
+        f->error = errno;
+        b->init = -1;
+    }
+    sbx__close(&p->life);
+    sbx__close(&p->null);
+    sbx__close(&p->report);
+    while (b->init > 0 && (n = read(told, f, sizeof *f)) < 0 && errno == EINTR) {
+    }
+    sbx__close(&told);
+    if (b->init > 0 && n == 0 && b->fd[SBX__INIT] >= 0) return 1;
+    sbx__end_init(b);
+    return 0;
+}
+
+static int sbx__start_init(sbx__plan *p, sbx *b) {
+    sbx__failure f;
+    int tries;
+    p->user_ns = geteuid() != 0; /* root needs none, so that its ids stay what they are */
+    p->init_path = access("/bin/cat", X_OK) == 0 ? "/bin/cat" : access("/usr/bin/cat", X_OK) == 0 ? "/usr/bin/cat" : NULL;
+    snprintf(p->uid_map, sizeof p->uid_map, "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
+    snprintf(p->gid_map, sizeof p->gid_map, "%u %u 1", (unsigned)getegid(), (unsigned)getegid());
+    for (tries = 0; tries < 4; tries++) {
+        if (sbx__try_init(p, b, &f)) return 1;
+        if (f.step == SBX_STEP_EXEC) p->init_path = NULL;
+        else if (!p->user_ns) p->user_ns = 1;
+        else break;
+    }
+    errno = f.error ? f.error : EPERM;
+    return 0;
+}
+
+/* Between host and program: enters the namespaces and makes the program there, as a child of the
+   host. A program shares the host's memory until exec; a function takes over the copy that this
+   process is, and needs a stack as large as it is used to. */
+static int sbx__enter_child(void *arg) {
+    sbx__plan *p = (sbx__plan *)arg;
+    int flags = SBX__CLONE_VM | SBX__CLONE_PARENT | (p->fn ? 0 : SBX__CLONE_VFORK) | SIGCHLD;
+    char *stack = p->memory + 2 * SBX__STACK;
+    pid_t pid = -1;
+    if (p->fn) {
+        stack = (char *)mmap(NULL, p->fn_stack, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_STACK, -1, 0);
+        if (stack == MAP_FAILED) sbx__quit_with(p->report, SBX_STEP_MEMORY, 0);
+        mprotect(stack, 4096, PROT_NONE);
+        stack += p->fn_stack;
+    }
+    if (syscall(SYS_setns, p->init_fd, SBX__CLONE_NEWPID | (p->user_ns ? SBX__CLONE_NEWUSER : 0)) == 0)
+        pid = clone(sbx__child, stack, flags, p);
+    if (pid < 0) sbx__quit_with(p->report, SBX_STEP_CONTAIN, 0);
+    *p->born = pid;
+    sbx__quit(0);
+    return 0;
+}
+
+/* Grandchildren that clone(CLONE_PARENT) made children of the host keep the namespace alive as
+   zombies until the host collects them. They are told by their namespace, not by their number. */
+static void sbx__collect_strays(const sbx *b) {
+    char path[64], ours[64], theirs[64];
+    struct dirent *e;
+    ssize_t n;
+    DIR *dir;
+    snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)b->init);
+    n = readlink(path, ours, sizeof ours);
+    dir = n > 0 ? opendir("/proc") : NULL;
+    while (dir && (e = readdir(dir)) != NULL) {
+        int pid = atoi(e->d_name);
+        sbx__task t;
+        if (pid <= 0 || pid == (int)b->init || !sbx__proc_stat("/proc", pid, &t) || t.parent != (int)getpid()) continue;
+        snprintf(path, sizeof path, "/proc/%d/ns/pid", pid);
+        if (readlink(path, theirs, sizeof theirs) == n && memcmp(ours, theirs, (size_t)n) == 0)
+            waitpid((pid_t)pid, NULL, WNOHANG | SBX__WALL);
+    }
+    if (dir) closedir(dir);
+}
+
+#else
+static int sbx__start_init(sbx__plan *p, sbx *b) {
+    (void)p, (void)b;
+    errno = ENOSYS;
+    return 0;
+}
+static void sbx__end_init(sbx *b) { (void)b; }
+static int sbx__can_watch(void) { return 0; }
+static void sbx__collect_strays(const sbx *b) { (void)b; }
+#endif
 
 /* ==== spawn =================================================================================== */
 
@@ -1056,18 +1333,27 @@ static pid_t sbx__fork(sbx__plan *p, int *pidfd) {
     SBX__SIGMASK(SIG_SETMASK, &all, &before);
 #if SBX__LINUX
     if (!p->fn) {
-        int flags = SBX__CLONE_VM | SBX__CLONE_VFORK | SIGCHLD;
+        int flags = SBX__CLONE_VM | SBX__CLONE_VFORK;
         void *top = p->memory + SBX__STACK;
-        pid = clone(sbx__child, top, flags | SBX__CLONE_PIDFD, p, pidfd);
-        if (pid < 0 && errno == EINVAL) pid = clone(sbx__child, top, flags, p); /* qemu-user */
+        if (p->tree) pid = clone(sbx__enter_child, top, flags, p);
+        else pid = clone(sbx__child, top, flags | SBX__CLONE_PIDFD | SIGCHLD, p, pidfd);
+        if (pid < 0 && errno == EINVAL) pid = clone(sbx__child, top, flags | SIGCHLD, p); /* qemu-user */
     } else
 #endif
     {
         pid = fork();
+#if SBX__LINUX
+        if (pid == 0 && p->tree) sbx__enter_child(p);
+#endif
         if (pid == 0) sbx__child(p);
     }
     error = errno;
     SBX__SIGMASK(SIG_SETMASK, &before, NULL);
+    if (p->tree && pid > 0) { /* that one only opened the door */
+        while (waitpid(pid, NULL, SBX__WALL) < 0 && errno == EINTR) {
+        }
+        pid = *p->born;
+    }
 #if SBX__LINUX
     if (pid > 0 && *pidfd < 0) *pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     *pidfd = sbx__above_stdio(*pidfd);
@@ -1083,6 +1369,7 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
     b->started = sbx__now();
     b->deadline = b->cfg.timeout_ms < 0 ? SBX__NEVER : b->started + b->cfg.timeout_ms * 1000;
     p->deadline = b->deadline;
+    p->born = p->fn ? &p->shared->born : &b->pid;
     b->pid = sbx__fork(p, &b->fd[SBX__EXIT]);
     if (b->pid < 0) return sbx__refuse(r, SBX_STEP_SPAWN, errno, "no new process: %s", strerror(errno));
     b->late = sbx__now() >= b->deadline;
@@ -1090,6 +1377,10 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
     sbx__close(&p->report);
     for (i = 0; i < SBX__FDS; i++)
         if (b->fd[i] > b->top_fd) b->top_fd = b->fd[i];
+    if (b->pid == 0) { /* it could not enter; the report says why */
+        b->state = SBX__ENDED;
+        return 1;
+    }
     if (getrusage(RUSAGE_SELF, &host) == 0) b->host_peak = (long long)host.ru_maxrss * SBX__MAXRSS_UNIT;
 #if SBX__LINUX
     if (b->fd[SBX__IN] >= 0 && b->input_left > SBX__CHUNK) fcntl(b->fd[SBX__IN], SBX__F_SETPIPE_SZ, SBX__BIG_PIPE);
@@ -1123,7 +1414,8 @@ static void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_result *
         sbx__refuse(r, SBX_STEP_LIMITS, f->error, "%s cannot be set: %s", name, why);
     } else {
         sbx__refuse(r, f->step, f->error, "%s failed in the child: %s",
-                    f->step == SBX_STEP_SESSION ? "a session of its own" : "setting up its descriptors", why);
+                    f->step == SBX_STEP_SESSION ? "a session of its own" :
+                    f->step == SBX_STEP_CONTAIN ? "entering the PID namespace" : "setting up its descriptors", why);
     }
 }
 
@@ -1240,51 +1532,6 @@ static void sbx__feed(sbx *b) {
 
 #if SBX__LINUX
 
-/* Reads /proc/PID/NAME as text; 0 if the process is gone. */
-static size_t sbx__proc_read(int pid, const char *name, char *text, size_t room) {
-    char path[64];
-    ssize_t n;
-    int fd;
-    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
-    do n = read(fd, text, room - 1);
-    while (n < 0 && errno == EINTR);
-    close(fd);
-    text[n > 0 ? n : 0] = 0;
-    return n > 0 ? (size_t)n : 0;
-}
-
-static long long sbx__proc_number(const char *text, const char *label) {
-    const char *at = strstr(text, label);
-    return at ? strtoll(at + strlen(label), NULL, 10) : 0;
-}
-
-static int sbx__can_watch(void) {
-    char text[64];
-    return sbx__proc_read((int)getpid(), "stat", text, sizeof text) > 0;
-}
-
-/* pid (name) state parent group session tty tpgid flags 4x faults utime stime cutime cstime ... */
-static int sbx__proc_stat(int pid, sbx__task *t) {
-    char text[1024], *at;
-    long long field[15];
-    int i;
-    if (!sbx__proc_read(pid, "stat", text, sizeof text)) return 0;
-    at = strrchr(text, ')'); /* the name may hold anything, a parenthesis too */
-    if (!at || !at[1] || !at[2]) return 0;
-    at += 3;
-    for (i = 0; i < 14; i++) field[i] = strtoll(at, &at, 10);
-    t->pid = pid;
-    t->parent = (int)field[0];
-    t->session = (int)field[2];
-    t->cpu = field[10] + field[11];
-    t->reaped = field[12] + field[13];
-    t->member = 0;
-    t->credit = 0;
-    return 1;
-}
-
 /* Tasks of this user, for RLIMIT_NPROC. */
 static long long sbx__user_tasks(void) {
     char text[2048];
@@ -1294,7 +1541,7 @@ static long long sbx__user_tasks(void) {
     if (!dir) return 0;
     while ((e = readdir(dir)) != NULL) {
         int pid = atoi(e->d_name);
-        if (pid > 0 && sbx__proc_read(pid, "status", text, sizeof text) &&
+        if (pid > 0 && sbx__proc_read("/proc", pid, "status", text, sizeof text) &&
             sbx__proc_number(text, "\nUid:") == (long long)getuid()) tasks += sbx__proc_number(text, "\nThreads:");
     }
     closedir(dir);
@@ -1323,17 +1570,30 @@ static int sbx__task_add(sbx__tasks *list, const sbx__task *t) {
     return 1;
 }
 
-/* Members are the program's session and every descendant whose line to it is unbroken. */
+/* Where to look, and under which number the program stands there. */
+static void sbx__find_proc(sbx *b) {
+    struct stat host, own;
+    snprintf(b->proc, sizeof b->proc, "/proc/%d/root/proc", (int)b->pid);
+    if (b->init && stat("/proc", &host) == 0 && stat(b->proc, &own) == 0 && host.st_dev != own.st_dev) {
+        b->self = 2; /* the first after pid 1 */
+        return;
+    }
+    snprintf(b->proc, sizeof b->proc, "/proc");
+    b->self = (int)b->pid;
+}
+
+/* Everybody in the tree's own /proc is a member. In the host's: the program's session, every
+   descendant whose line to it is unbroken, and the orphans of pid 1. */
 static int sbx__scan(const sbx *b, sbx__tasks *list) {
     struct dirent *e;
     sbx__task t;
-    int i, kept = 0, more = 1, complete = 1;
-    DIR *dir = opendir("/proc");
+    int i, kept = 0, more = 1, complete = 1, own = b->self != (int)b->pid;
+    DIR *dir = opendir(b->proc);
     if (!dir) return 0;
     while ((e = readdir(dir)) != NULL) {
         int pid = atoi(e->d_name);
-        if (pid <= 0 || !sbx__proc_stat(pid, &t)) continue;
-        t.member = t.pid == (int)b->pid || t.session == (int)b->pid;
+        if (pid <= own || !sbx__proc_stat(b->proc, pid, &t)) continue;
+        t.member = own || t.pid == b->self || t.session == b->self || (b->init && t.parent == (int)b->init);
         complete = complete && sbx__task_add(list, &t);
     }
     closedir(dir);
@@ -1377,7 +1637,7 @@ static void sbx__settle_cpu(sbx *b, const sbx__tasks *fresh) {
    (Pss), or not counted at all if they may be the host's (Private). Dear: walks the page tables. */
 static long long sbx__share(const sbx *b, int pid) {
     char text[2048];
-    if (!sbx__proc_read(pid, "smaps_rollup", text, sizeof text)) return -1;
+    if (!sbx__proc_read(b->proc, pid, "smaps_rollup", text, sizeof text)) return -1;
     if (!b->private_only) return (sbx__proc_number(text, "\nPss:") + sbx__proc_number(text, "\nSwapPss:")) * 1024;
     return (sbx__proc_number(text, "\nPrivate_Clean:") + sbx__proc_number(text, "\nPrivate_Dirty:") +
             sbx__proc_number(text, "\nSwapPss:")) * 1024;
@@ -1391,7 +1651,7 @@ static long long sbx__weigh(sbx *b) {
     for (i = 0; i < b->tasks.count; i++) {
         int pid = b->tasks.at[i].pid;
         long long rss, files, swap, peak;
-        if (!sbx__proc_read(pid, "status", text, sizeof text)) continue;
+        if (!sbx__proc_read(b->proc, pid, "status", text, sizeof text)) continue;
         rss = sbx__proc_number(text, "\nVmRSS:") * 1024;
         swap = sbx__proc_number(text, "\nVmSwap:") * 1024;
         files = (sbx__proc_number(text, "\nRssFile:") + sbx__proc_number(text, "\nRssShmem:")) * 1024;
@@ -1401,7 +1661,7 @@ static long long sbx__weigh(sbx *b) {
             if (share < 0) continue;
             rss = peak = share, files = swap = 0;
         }
-        if (pid == (int)b->pid) b->peak_space = sbx__proc_number(text, "\nVmPeak:") * 1024;
+        if (pid == b->self) b->peak_space = sbx__proc_number(text, "\nVmPeak:") * 1024;
         sum += rss + swap;
         own += rss - files + swap;
         if (files > shared) shared = files;
@@ -1427,11 +1687,13 @@ static int sbx__over_memory(sbx *b) {
 
 /* One look. Without a limit only the program's own peak is wanted, ever more rarely. */
 static void sbx__sample(sbx *b, long long now) {
-    int watch = (b->enforced & SBX_BY_WATCH) != 0;
+    int watch = (b->enforced & SBX_BY_WATCH) != 0, all;
     long long floor, cost;
     sbx__task self;
-    if (!watch && b->tasks.count == 0 && sbx__proc_stat((int)b->pid, &self)) sbx__task_add(&b->tasks, &self);
-    if (watch && now >= b->scan_at) {
+    if (!b->self) sbx__find_proc(b);
+    all = watch || b->self != (int)b->pid;
+    if (!all && b->tasks.count == 0 && sbx__proc_stat(b->proc, b->self, &self)) sbx__task_add(&b->tasks, &self);
+    if (all && now >= b->scan_at) {
         sbx__tasks fresh;
         memset(&fresh, 0, sizeof fresh);
         if (sbx__scan(b, &fresh)) {
@@ -1460,7 +1722,6 @@ static void sbx__sample(sbx *b, long long now) {
 
 #else /* without /proc the limits fall back to each process's own, and `enforced` says so */
 static long long sbx__user_tasks(void) { return 0; }
-static int sbx__can_watch(void) { return 0; }
 static void sbx__sample(sbx *b, long long now) { (void)now; b->sample_at = SBX__NEVER; }
 #endif
 
@@ -1542,7 +1803,10 @@ static void sbx__leave(sbx *b, long long now) {
     b->look_at = now;
     b->look_step = 100;
     if (b->late && b->seen.signal == SIGKILL && !b->stopping) b->seen.saw |= SBX_SAW_DEADLINE;
-    sbx__signal(b, SIGKILL);
+    sbx__signal(b, SIGKILL); /* the group first: fewer runners compete with pid 1's end */
+#if SBX__LINUX
+    if (b->init) syscall(SYS_pidfd_send_signal, b->fd[SBX__INIT], SIGKILL, NULL, 0);
+#endif
     if (b->gone) return; /* collected by the host: waiting for that number could hit another child */
     do got = wait4(b->pid, NULL, 0, &b->usage);
     while (got < 0 && errno == EINTR);
@@ -1554,7 +1818,13 @@ static void sbx__clear(sbx *b, long long now) {
     while (most-- > 0 && waitpid(-b->pid, NULL, WNOHANG | SBX__WALL) > 0) {
         /* clone(CLONE_PARENT) made a grandchild the host's child; nobody else will collect it */
     }
-    empty = kill(-b->pid, 0) < 0 && errno == ESRCH;
+    if (b->init) { /* gone only when all of its namespace is */
+        if (now > b->ended + 5000) sbx__collect_strays(b);
+        empty = waitpid(b->init, NULL, WNOHANG) != 0;
+        if (empty) b->init = 0;
+    } else {
+        empty = kill(-b->pid, 0) < 0 && errno == ESRCH;
+    }
     if (!empty && now < b->empty_by) {
         b->look_at = now + b->look_step;
         if (b->look_step < 10000) b->look_step *= 2;
@@ -1610,7 +1880,7 @@ static void sbx__turn(sbx *b, unsigned ready, long long now) {
     if (b->state == SBX__RUNNING && ready & 1u << SBX__CANCEL && b->fd[SBX__CANCEL] >= 0 &&
         read(b->fd[SBX__CANCEL], &note, sizeof note) > 0) sbx__stop_running(b, SBX_SAW_CANCEL, now);
     if (b->state == SBX__RUNNING) sbx__on_time(b, now);
-    if (b->state == SBX__LEAVING && now >= b->look_at) sbx__clear(b, now);
+    if (b->state == SBX__LEAVING && (now >= b->look_at || ready & 1u << SBX__INIT)) sbx__clear(b, now);
 }
 
 /* When the box needs a turn although no descriptor calls for one. */
@@ -1625,6 +1895,8 @@ static long long sbx__wake(const sbx *b) {
 static int sbx__wants(const sbx *b, int k) {
     if (b->fd[k] < 0 || b->state == SBX__ENDED) return 0;
     if (k == SBX__IN) return b->input_left > 0 || b->want_write;
+    if (k == SBX__INIT) return b->state == SBX__LEAVING;
+    if (k == SBX__LIFE) return 0;
     return b->state == SBX__RUNNING || k == SBX__OUT || k == SBX__ERR;
 }
 
@@ -1859,11 +2131,16 @@ static sbx *sbx__open(const sbx_config *config, sbx__plan *p, int handle, sbx_re
         }
     }
     sbx__plan_free(p);
-    if (!ok) {
-        sbx__box_free(b);
-        b = NULL;
+    if (ok) return b;
+    sbx__box_free(b);
+    if (r->step == SBX_STEP_CONTAIN && config->contain == SBX_CONTAIN_AUTO) { /* no way in: the group */
+        sbx_config group = *config;
+        group.contain = SBX_CONTAIN_GROUP;
+        p->tree = 0;
+        p->limit_count = 0;
+        return sbx__open(&group, p, handle, r);
     }
-    return b;
+    return NULL;
 }
 
 SBX_API sbx_verdict sbx_run(const sbx_config *config, sbx_result *result) {
@@ -2009,7 +2286,7 @@ SBX_API void sbx_fail(const char *format, ...) {
     sbx__current->failed = 1;
     fflush(stdout);
     fflush(stderr);
-    _exit(1);
+    sbx__quit(1);
 }
 
 SBX_API const char *sbx_verdict_name(sbx_verdict verdict) {
