@@ -1,0 +1,94 @@
+#!/bin/sh
+# The longer checks, one by name: check.sh tidy|cppcheck|leaks|threads. One line per case: ok, FAILED,
+# or skipped with the reason; a tool that is not installed is skipped, never passed.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+BUILD=${BUILD:-build}
+CC=${CC:-cc}
+out=$BUILD/check
+log=$out/$1.log
+failed=0
+mkdir -p "$out" || exit 1
+
+verdict() { # NAME STATUS: ok if 0, else FAILED with the log
+    if [ "$2" -eq 0 ]; then
+        echo "ok      $1"
+    else
+        echo "FAILED  $1"
+        sed 's/^/    /' "$log" | head -n 60
+        failed=1
+    fi
+}
+
+missing() { # TOOL
+    command -v "$1" >/dev/null 2>&1 && return 1
+    echo "skipped: $1 (not installed)"
+}
+
+modes="-DSBX_LINUX_TOO -DSBX_NO_LINUX" # the first changes nothing; an empty word would get lost
+
+# Left out: what is a matter of taste, or what C99 and C++11 in common do not allow.
+tidy() {
+    missing clang-tidy && return
+    checks='-*,clang-analyzer-*,bugprone-*,cert-*,concurrency-*,misc-*,performance-*,portability-*'
+    for no in bugprone-easily-swappable-parameters bugprone-assignment-in-if-condition \
+        bugprone-narrowing-conversions bugprone-reserved-identifier cert-dcl37-c cert-dcl51-cpp \
+        cert-err33-c cert-err34-c concurrency-mt-unsafe misc-no-recursion clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling; do
+        checks="$checks,-$no"
+    done
+    for mode in $modes; do
+        clang-tidy --quiet "--checks=$checks" '--header-filter=sbx\.h$' tests/compile/impl.c -- \
+            -std=c99 -I. "$mode" >"$log" 2>/dev/null
+        ! grep -q 'warning:\|error:' "$log"
+        verdict "clang-tidy $mode" $?
+    done
+}
+
+# uninitvar mistakes handing out the address of a buffer for reading it; valgrind knows better.
+cppcheck_header() {
+    missing cppcheck && return
+    for mode in $modes; do
+        cppcheck --quiet --std=c99 --enable=warning,performance,portability --inline-suppr \
+            --suppress=uninitvar --suppress=legacyUninitvar --error-exitcode=1 -D__linux__ -D__x86_64__ -D__GNUC__=12 "$mode" -I. \
+            tests/compile/impl.c >"$log" 2>&1
+        verdict "cppcheck $mode" $?
+    done
+}
+
+leaks() {
+    for mode in $modes; do
+        if $CC -std=c99 -O1 -g -Wall -Wextra "$mode" -o "$out/leaks" tests/leaks.c >"$log" 2>&1; then
+            "$out/leaks" "${LEAK_RUNS:-10000}" 2>&1 | sed "s/\$/ $mode/"
+        else
+            verdict "leaks.c compiles $mode" 1
+        fi
+        missing valgrind && continue
+        # Old valgrinds refuse newer system calls: so this also tries the ways around those.
+        valgrind -q --error-exitcode=9 --leak-check=full "$out/leaks" 40 >"$log" 2>&1
+        verdict "valgrind $mode" $?
+    done
+}
+
+# The suites that use threads, under ThreadSanitizer.
+threads() {
+    if [ -f "$BUILD/tsan/unavailable" ]; then
+        echo "skipped: threads ($(cat "$BUILD/tsan/unavailable"))"
+        return
+    fi
+    for filter in '*thread*'; do
+        "$BUILD/tsan/tests" "--filter=$filter" --enable-mixed-units >"$log" 2>&1
+        verdict "ThreadSanitizer, $filter" $?
+    done
+}
+
+case $1 in
+tidy) tidy ;;
+cppcheck) cppcheck_header ;;
+leaks) leaks ;;
+threads) threads ;;
+*)
+    echo "FAILED  no such check: $1"
+    exit 2
+    ;;
+esac
+exit $failed
