@@ -80,7 +80,8 @@ int test_kernel_keeps_status(void);
 void test_init(const char *argv0);
 const char *test_child(void);
 
-/* For config.argv: test_child_argv("exit", "3"). Lives as long as the block it stands in. */
+/* For config.argv: test_child_argv("exit", "3"). Lives as long as the block it stands in, and the
+   body of an if or a loop is a block even without braces. */
 #define test_child_argv(...) ((const char *const[]){test_child(), __VA_ARGS__, NULL})
 
 /* sbx_run under the checks named above; "" = all is well, otherwise the text says what is wrong.
