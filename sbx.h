@@ -397,6 +397,7 @@ typedef struct sbx__plan {           /* everything the child needs; nothing is a
     int user_ns;                     /* ... and the user namespace around it */
     int init_fd, life, null;
     const char *init_path;           /* NULL = the forked init */
+    int cgroup;                      /* cgroup.procs of the box's own group; -1 = none */
     char uid_map[48], gid_map[48];
     size_t fn_stack;                 /* sbx_call: as large as the host's */
     pid_t *born;                     /* where the process that enters puts the program's pid */
@@ -457,6 +458,7 @@ struct sbx {
     long long cpu_gone;              /* ticks of tasks that ended and nobody waited for */
     long long cpu_us;
     sbx__tasks tasks;
+    char *cgroup;                    /* path of the box's own group; NULL = none */
     char proc[40];                   /* the tree's own /proc, or the host's */
     int self;                        /* the program's number there */
     sbx__shared *shared;             /* sbx_call */
@@ -653,8 +655,10 @@ static int sbx__check_cwd(const sbx_config *cfg, sbx_result *r) {
 static int sbx__check_missing(const sbx_config *cfg, sbx_result *r) {
     if (cfg->policy)
         return sbx__refuse(r, SBX_STEP_POLICY, ENOSYS, "policy is set, but this version cannot enforce one");
+#if !SBX__LINUX
     if (cfg->cgroup)
-        return sbx__refuse(r, SBX_STEP_CGROUP, ENOSYS, "cgroup is set, but this version cannot use one");
+        return sbx__refuse(r, SBX_STEP_CGROUP, ENOSYS, "cgroup is set, but there are none on this system");
+#endif
     if ((int)cfg->contain < 0 || cfg->contain > SBX_CONTAIN_TREE)
         return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "contain = %d is not a containment", (int)cfg->contain);
     return 1;
@@ -783,6 +787,8 @@ static void sbx__limit(sbx__plan *p, int which, long long soft, long long above)
 
 static long long sbx__user_tasks(void);
 static int sbx__can_watch(void);
+static int sbx__plan_cgroup(sbx__plan *p, sbx *b, sbx_result *r);
+static void sbx__end_cgroup(sbx *b);
 static int sbx__start_init(sbx__plan *p, sbx *b);
 static void sbx__end_init(sbx *b);
 
@@ -798,12 +804,12 @@ static int sbx__plan_tree(sbx__plan *p, sbx *b, sbx_result *r) {
 static int sbx__plan_limits(sbx__plan *p, sbx *b, sbx_result *r) {
     const sbx_config *cfg = &p->cfg;
     long long space = cfg->address_space_bytes;
-    int watch = (cfg->memory_bytes >= 0 || cfg->cpu_ms >= 0) && sbx__can_watch();
+    int watch = !b->cgroup && (cfg->memory_bytes >= 0 || cfg->cpu_ms >= 0) && sbx__can_watch();
     b->enforced |= SBX_BY_SESSION | SBX_BY_RLIMIT_CORE | (watch ? SBX_BY_WATCH : 0);
-    if (cfg->memory_bytes >= 0 && !watch && (space < 0 || space > cfg->memory_bytes)) space = cfg->memory_bytes;
+    if (cfg->memory_bytes >= 0 && !watch && !b->cgroup && (space < 0 || space > cfg->memory_bytes)) space = cfg->memory_bytes;
     sbx__limit(p, RLIMIT_CORE, 0, 0);
     if (cfg->cpu_ms >= 0) { /* hard above soft: SIGXCPU first. Watched, it is only the backstop */
-        sbx__limit(p, RLIMIT_CPU, (cfg->cpu_ms + 999) / 1000 + (watch ? 1 : 0), 1);
+        sbx__limit(p, RLIMIT_CPU, (cfg->cpu_ms + 999) / 1000 + (watch || b->cgroup ? 1 : 0), 1);
         b->enforced |= SBX_BY_RLIMIT_CPU;
     }
     if (space >= 0) {
@@ -826,11 +832,11 @@ static int sbx__plan_limits(sbx__plan *p, sbx *b, sbx_result *r) {
         sbx__limit(p, RLIMIT_STACK, cfg->stack_bytes, 0);
         b->enforced |= SBX_BY_RLIMIT_STACK;
     }
-    if (cfg->processes >= 0) { /* the kernel counts all tasks of the user, and root's not at all */
+    if (cfg->processes >= 0 && !b->cgroup) { /* the kernel counts all tasks of the user, and root's not at all */
         long long others = p->tree && p->user_ns ? 1 : sbx__user_tasks(); /* 1: the tree's pid 1 */
         if (getuid() == 0 || geteuid() == 0)
             return sbx__refuse(r, SBX_STEP_LIMITS, EPERM, "processes = %lld cannot be enforced for root: "
-                               "run as an ordinary user", cfg->processes);
+                               "give a cgroup, or run as an ordinary user", cfg->processes);
         sbx__limit(p, RLIMIT_NPROC, cfg->processes + others, 0);
         b->enforced |= SBX_BY_RLIMIT_NPROC;
     }
@@ -890,7 +896,7 @@ static int sbx__plan_call(sbx__plan *p, sbx *b, sbx_result *r) {
 static sbx *sbx__prepare(sbx__plan *p, int with_cancel, int keep_input, sbx_result *r) {
     sbx *b = (sbx *)sbx__zalloc(sizeof *b);
     int i;
-    p->report = p->life = p->null = -1;
+    p->report = p->life = p->null = p->cgroup = -1;
     for (i = 0; i < 3; i++) p->fd[i] = -1;
     if (!b) {
         sbx__refuse(r, SBX_STEP_MEMORY, ENOMEM, "no memory for a box");
@@ -912,7 +918,8 @@ static sbx *sbx__prepare(sbx__plan *p, int with_cancel, int keep_input, sbx_resu
         sbx__plain(shown, sizeof shown, slash && slash[1] ? slash + 1 : name);
         snprintf(b->who, sizeof b->who, "'%s'", shown);
     }
-    if (!sbx__plan_program(p, r) || !sbx__plan_tree(p, b, r) || !sbx__plan_limits(p, b, r) || !sbx__plan_streams(p, b, with_cancel, r)) return b;
+    if (!sbx__plan_program(p, r) || !sbx__plan_tree(p, b, r) || !sbx__plan_cgroup(p, b, r) ||
+        !sbx__plan_limits(p, b, r) || !sbx__plan_streams(p, b, with_cancel, r)) return b;
     if (p->fn && !sbx__plan_call(p, b, r)) return b;
     if (keep_input && b->input_left) {
         b->input_copy = (char *)SBX_REALLOC(NULL, b->input_left);
@@ -930,6 +937,7 @@ static void sbx__plan_free(sbx__plan *p) {
     int i;
     for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
     sbx__close(&p->report);
+    sbx__close(&p->cgroup);
     SBX_FREE(p->memory);
     p->memory = NULL;
 }
@@ -938,6 +946,7 @@ static void sbx__box_free(sbx *b) {
     int i;
     if (!b) return;
     sbx__end_init(b);
+    sbx__end_cgroup(b);
     if (b->cancel_fd != b->fd[SBX__CANCEL]) sbx__close(&b->cancel_fd);
     for (i = 0; i < SBX__FDS; i++) sbx__close(&b->fd[i]);
     for (i = 0; i < 2; i++) SBX_FREE(b->output[i].data);
@@ -1098,6 +1107,7 @@ static int sbx__child(void *arg) {
     if (!p->fn) sbx__arm_deadline(p->deadline);
     if (p->tree) sbx__own_proc(p);
 #endif
+    if (p->cgroup >= 0 && write(p->cgroup, "0", 1) != 1) sbx__quit_with(report, SBX_STEP_CGROUP, 0);
     failed = sbx__become(p, &report, &which);
     if (!failed && p->fn) sbx__quit(sbx__call_child(p));
     if (!failed) failed = sbx__exec(p);
@@ -1319,6 +1329,96 @@ static int sbx__can_watch(void) { return 0; }
 static void sbx__collect_strays(const sbx *b) { (void)b; }
 #endif
 
+/* ==== cgroup: exact limits and counts, where the host was given a directory (Linux) =========== */
+
+#if SBX__LINUX
+
+static int sbx__cgroup_put(const char *group, const char *file, const char *text) {
+    char path[PATH_MAX];
+    return snprintf(path, sizeof path, "%s/%s", group, file) < (int)sizeof path && sbx__put(path, text);
+}
+
+/* The number behind a label in a file of the box's group; -1 if there is none. */
+static long long sbx__cgroup_get(const sbx *b, const char *file, const char *label) {
+    char path[PATH_MAX], text[1024];
+    const char *at;
+    ssize_t n;
+    int fd;
+    snprintf(path, sizeof path, "%s/%s", b->cgroup, file);
+    if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0) return -1;
+    n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    at = strstr(text, label);
+    return at && n > 0 ? strtoll(at + strlen(label), NULL, 10) : -1;
+}
+
+static int sbx__plan_cgroup(sbx__plan *p, sbx *b, sbx_result *r) {
+    const sbx_config *cfg = &p->cfg;
+    const char *file = "a new group";
+    char shown[100], number[32];
+    size_t room;
+    if (!cfg->cgroup) return 1;
+    sbx__plain(shown, sizeof shown, cfg->cgroup);
+    room = strlen(cfg->cgroup) + 64;
+    if (room + 32 > PATH_MAX || !(b->cgroup = (char *)SBX_REALLOC(NULL, room)))
+        return sbx__refuse(r, SBX_STEP_MEMORY, ENOMEM, "no memory for a cgroup in \"%s\"", shown);
+    /* Fails, harmlessly, where it was done already or somebody else has to do it. */
+    sbx__cgroup_put(cfg->cgroup, "cgroup.subtree_control", "+memory");
+    sbx__cgroup_put(cfg->cgroup, "cgroup.subtree_control", "+pids");
+    snprintf(b->cgroup, room, "%s/cgroup.procs", cfg->cgroup); /* only a cgroup has that */
+    if (access(b->cgroup, F_OK) != 0) goto fail;
+    snprintf(b->cgroup, room, "%s/sbx-%d-%llx", cfg->cgroup, (int)getpid(), (unsigned long long)(size_t)b ^ (unsigned long long)sbx__now() << 16);
+    if (mkdir(b->cgroup, 0755) != 0) goto fail;
+    if (cfg->memory_bytes >= 0) {
+        snprintf(number, sizeof number, "%lld", cfg->memory_bytes);
+        if (!sbx__cgroup_put(b->cgroup, file = "memory.max", number)) goto fail;
+        sbx__cgroup_put(b->cgroup, "memory.swap.max", "0"); /* where swap is counted at all */
+        sbx__cgroup_put(b->cgroup, "memory.oom.group", "1");
+    }
+    if (cfg->processes >= 0) {
+        snprintf(number, sizeof number, "%lld", cfg->processes);
+        if (!sbx__cgroup_put(b->cgroup, file = "pids.max", number)) goto fail;
+    }
+    file = "cgroup.procs";
+    {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s/cgroup.procs", b->cgroup);
+        if ((p->cgroup = sbx__above_stdio(open(path, O_WRONLY | O_CLOEXEC))) < 0) goto fail;
+    }
+    b->enforced |= SBX_BY_CGROUP;
+    return 1;
+fail:
+    return sbx__refuse(r, SBX_STEP_CGROUP, errno, "cgroup = \"%s\": %s cannot be had: %s", shown, file, strerror(errno));
+}
+
+static void sbx__read_cgroup(sbx *b) {
+    long long cpu = sbx__cgroup_get(b, "cpu.stat", "usage_usec "), peak = sbx__cgroup_get(b, "memory.peak", "");
+    if (peak < 0) peak = sbx__cgroup_get(b, "memory.current", "");
+    if (cpu > b->cpu_us) b->cpu_us = cpu;
+    if (peak > b->peak) b->peak = peak;
+    if (sbx__cgroup_get(b, "memory.events", "oom_kill ") > 0) b->seen.saw |= SBX_SAW_OOM_KILL;
+}
+
+/* 1 = the group is empty and removed. */
+static int sbx__leave_cgroup(sbx *b) {
+    sbx__cgroup_put(b->cgroup, "cgroup.kill", "1");
+    sbx__read_cgroup(b);
+    return rmdir(b->cgroup) == 0 || errno == ENOENT;
+}
+
+static void sbx__end_cgroup(sbx *b) {
+    if (b->cgroup) rmdir(b->cgroup);
+    SBX_FREE(b->cgroup);
+    b->cgroup = NULL;
+}
+
+#else
+static int sbx__plan_cgroup(sbx__plan *p, sbx *b, sbx_result *r) { return (void)p, (void)b, (void)r, 1; }
+static void sbx__end_cgroup(sbx *b) { (void)b; }
+static int sbx__leave_cgroup(sbx *b) { return (void)b, 1; }
+#endif
+
 /* ==== spawn =================================================================================== */
 
 /* A program is started without copying the host's page tables: the child runs on a stack of its
@@ -1384,8 +1484,8 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
     if (getrusage(RUSAGE_SELF, &host) == 0) b->host_peak = (long long)host.ru_maxrss * SBX__MAXRSS_UNIT;
 #if SBX__LINUX
     if (b->fd[SBX__IN] >= 0 && b->input_left > SBX__CHUNK) fcntl(b->fd[SBX__IN], SBX__F_SETPIPE_SZ, SBX__BIG_PIPE);
-    b->sample_step = b->enforced & SBX_BY_WATCH ? SBX__SAMPLE : SBX__SAMPLE / 5;
-    b->sample_at = b->started + 1000;
+    b->sample_step = SBX__SAMPLE / 8;
+    b->sample_at = b->started + b->sample_step;
 #endif
     if (b->fd[SBX__EXIT] < 0) b->look_at = b->started, b->look_step = 100;
     return 1;
@@ -1415,7 +1515,8 @@ static void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_result *
     } else {
         sbx__refuse(r, f->step, f->error, "%s failed in the child: %s",
                     f->step == SBX_STEP_SESSION ? "a session of its own" :
-                    f->step == SBX_STEP_CONTAIN ? "entering the PID namespace" : "setting up its descriptors", why);
+                    f->step == SBX_STEP_CONTAIN ? "entering the PID namespace" :
+                    f->step == SBX_STEP_CGROUP ? "entering the cgroup" : "setting up its descriptors", why);
     }
 }
 
@@ -1685,36 +1786,46 @@ static int sbx__over_memory(sbx *b) {
     return sum > b->cfg.memory_bytes;
 }
 
-/* One look. Without a limit only the program's own peak is wanted, ever more rarely. */
-static void sbx__sample(sbx *b, long long now) {
-    int watch = (b->enforced & SBX_BY_WATCH) != 0, all;
-    long long floor, cost;
-    sbx__task self;
-    if (!b->self) sbx__find_proc(b);
-    all = watch || b->self != (int)b->pid;
-    if (!all && b->tasks.count == 0 && sbx__proc_stat(b->proc, b->self, &self)) sbx__task_add(&b->tasks, &self);
-    if (all && now >= b->scan_at) {
-        sbx__tasks fresh;
-        memset(&fresh, 0, sizeof fresh);
-        if (sbx__scan(b, &fresh)) {
-            sbx__settle_cpu(b, &fresh);
-            SBX_FREE(b->tasks.at);
-            b->tasks = fresh;
-        } else {
-            SBX_FREE(fresh.at); /* no memory: the old list serves until the next look */
-        }
-        cost = sbx__now() - now;
-        b->scan_at = now + cost * 20; /* never more than 5 % of a CPU for finding members */
+/* Renews the list of members and, with it, the CPU sum. */
+static void sbx__recount(sbx *b, long long now) {
+    sbx__tasks fresh;
+    memset(&fresh, 0, sizeof fresh);
+    if (sbx__scan(b, &fresh)) {
+        sbx__settle_cpu(b, &fresh);
+        SBX_FREE(b->tasks.at);
+        b->tasks = fresh;
+    } else {
+        SBX_FREE(fresh.at); /* no memory: the old list serves until the next look */
     }
-    floor = sbx__weigh(b);
-    if (floor > b->peak) b->peak = floor;
-    if (sbx__over_memory(b)) sbx__stop(b, SBX_SAW_MEMORY_SUM);
-    if (watch && b->cfg.cpu_ms >= 0 && b->cpu_us > b->cfg.cpu_ms * 1000) sbx__stop(b, SBX_SAW_CPU_SUM);
+    b->scan_at = now + (sbx__now() - now) * 20; /* never more than 5 % of a CPU */
+}
+
+/* One look. Without a limit only the peak is wanted: more rarely as long as it stays the same. */
+static void sbx__sample(sbx *b, long long now) {
+    int watch = (b->enforced & SBX_BY_WATCH) != 0;
+    long long before = b->peak, floor, cost;
+    if (!b->self) sbx__find_proc(b);
+    if (b->cgroup) {
+        sbx__read_cgroup(b);
+    } else {
+        sbx__task alone;
+        if (watch || b->self != (int)b->pid) {
+            if (now >= b->scan_at) sbx__recount(b, now);
+        } else if (b->tasks.count == 0 && sbx__proc_stat(b->proc, b->self, &alone)) {
+            sbx__task_add(&b->tasks, &alone);
+        }
+        floor = sbx__weigh(b);
+        if (floor > b->peak) b->peak = floor;
+        if (sbx__over_memory(b)) sbx__stop(b, SBX_SAW_MEMORY_SUM);
+    }
+    if (b->cfg.cpu_ms >= 0 && b->cpu_us > b->cfg.cpu_ms * 1000) sbx__stop(b, SBX_SAW_CPU_SUM);
     cost = sbx__now() - now;
-    if (!watch && b->sample_step < SBX__SECOND) b->sample_step *= 2;
+    if (b->sample_step < SBX__SAMPLE) b->sample_step *= 2;
+    else if (watch || b->cfg.cpu_ms >= 0 || b->peak != before) b->sample_step = SBX__SAMPLE;
+    else if (b->sample_step < 20 * SBX__SAMPLE) b->sample_step *= 2;
     b->sample_at = now + b->sample_step;
     if (watch && b->cfg.memory_bytes >= 0) { /* near the limit look sooner: it may grow by 4 GB/s */
-        long long left = (b->cfg.memory_bytes - b->used) / 4096 + 1000;
+        long long left = (b->cfg.memory_bytes - b->used) / 4096;
         if (left < b->sample_step) b->sample_at = now + (left > 1000 ? left : 1000);
     }
     if (b->sample_at < now + cost * 10) b->sample_at = now + cost * 10;
@@ -1825,6 +1936,7 @@ static void sbx__clear(sbx *b, long long now) {
     } else {
         empty = kill(-b->pid, 0) < 0 && errno == ESRCH;
     }
+    if (empty && b->cgroup) empty = sbx__leave_cgroup(b);
     if (!empty && now < b->empty_by) {
         b->look_at = now + b->look_step;
         if (b->look_step < 10000) b->look_step *= 2;
@@ -2036,7 +2148,7 @@ static void sbx__describe(const sbx *b, sbx_result *r) {
         snprintf(to, n, "%s used up its %lld ms of CPU time%s", b->who, c->cpu_ms, killed);
         break;
     case SBX_MEMORY_LIMIT:
-        if (b->seen.saw & SBX_SAW_MEMORY_SUM)
+        if (b->seen.saw & (SBX_SAW_MEMORY_SUM | SBX_SAW_OOM_KILL))
             snprintf(to, n, "%s used more than its %lld bytes of memory%s", b->who, c->memory_bytes, killed);
         else
             snprintf(to, n, "%s seems to have run out of its %lld bytes of memory", b->who, c->address_space_bytes);
