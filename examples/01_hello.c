@@ -6,8 +6,7 @@
 
 #include <stdio.h>
 
-int main(void)
-{
+int main(void) {
     const char *argv[] = {"echo", "hello from a child", NULL};
     sbx_config config = {.argv = argv}; /* every other field 0: the defaults */
     sbx_result result;

@@ -7,8 +7,7 @@
 
 #include <stdio.h>
 
-static void show(const char *command)
-{
+static void show(const char *command) {
     sbx_config config = {
         .command = command, /* one line for /bin/sh */
         .timeout_ms = 300,  /* the default is 30 seconds; SBX_UNLIMITED for none */
@@ -24,8 +23,7 @@ static void show(const char *command)
     sbx_free(&result);
 }
 
-int main(void)
-{
+int main(void) {
     show("echo half of the work is done; sleep 60");
     show("trap '' TERM; echo you cannot make me stop; sleep 60");
     return 0;

@@ -7,8 +7,7 @@
 
 #include <stdio.h>
 
-static void show(const sbx_config *config)
-{
+static void show(const sbx_config *config) {
     sbx_result result;
 
     sbx_run(config, &result);
@@ -16,15 +15,13 @@ static void show(const sbx_config *config)
     printf("message: %s\n", result.message);
     printf("kept %lu bytes%s\n", (unsigned long)result.out.size,
            result.out.truncated ? ", there were more" : "");
-    if (result.verdict == SBX_OK)
-        printf("the child wrote %llu bytes in all\n", result.out.total);
+    if (result.verdict == SBX_OK) printf("the child wrote %llu bytes in all\n", result.out.total);
     sbx_free(&result);
 }
 
-int main(void)
-{
+int main(void) {
     sbx_config flood = {
-        .command = "yes", /* writes for ever */
+        .command = "yes",     /* writes for ever */
         .output_bytes = 1000, /* stdout and stderr together; the default is 1 MiB */
     };
     sbx_config chatty = {

@@ -6,8 +6,7 @@
 
 #include <stdio.h>
 
-static void show(const char *command)
-{
+static void show(const char *command) {
     sbx_config config = {
         .command = command,
         .memory_bytes = 64LL * 1024 * 1024, /* summed over the child and its children */
@@ -25,8 +24,7 @@ static void show(const char *command)
     sbx_free(&result);
 }
 
-int main(void)
-{
+int main(void) {
     show("awk 'BEGIN { while (n < 100000) keep[n++] = \"a line of text\" }'");
     show("awk 'BEGIN { for (;;) keep[n++] = \"another line of text: \" n }'");
     return 0;

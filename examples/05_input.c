@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int main(void)
-{
+int main(void) {
     const char *words = "pear\napple\nfig\n";
     const char *sort[] = {"sort", NULL};
     const char *cat[] = {"cat", NULL};
@@ -24,8 +23,7 @@ int main(void)
     printf("message: %s\n", result.message);
     sbx_free(&result);
 
-    if (big == NULL)
-        return 1;
+    if (big == NULL) return 1;
     memset(big, 'x', size);
     sbx_config echoed = {
         .argv = cat,

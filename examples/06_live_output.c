@@ -8,8 +8,7 @@
 #include <string.h>
 
 /* Called with what was just read: some bytes, no NUL at the end, not always whole lines. */
-static int on_output(void *user, sbx_stream stream, const char *data, size_t size)
-{
+static int on_output(void *user, sbx_stream stream, const char *data, size_t size) {
     int *lines = user;
     const char *line = data, *end = data + size;
 
@@ -18,15 +17,13 @@ static int on_output(void *user, sbx_stream stream, const char *data, size_t siz
         int length = (int)((newline ? newline : end) - line);
         printf("%s: %.*s\n", stream == SBX_STDERR ? "stderr" : "stdout", length, line);
         ++*lines;
-        if (length == 6 && memcmp(line, "enough", 6) == 0)
-            return 1; /* anything but 0 cancels */
+        if (length == 6 && memcmp(line, "enough", 6) == 0) return 1; /* anything but 0 cancels */
         line += length + 1;
     }
     return 0;
 }
 
-int main(void)
-{
+int main(void) {
     int lines = 0;
     sbx_config config = {
         .command = "echo one; sleep 0.2; echo two >&2; sleep 0.2; echo enough; sleep 60",

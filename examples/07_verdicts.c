@@ -6,19 +6,16 @@
 
 #include <stdio.h>
 
-static int stop(void *user, sbx_stream stream, const char *data, size_t size)
-{
+static int stop(void *user, sbx_stream stream, const char *data, size_t size) {
     (void)user, (void)stream, (void)data, (void)size;
     return 1;
 }
 
-int main(void)
-{
+int main(void) {
     FILE *file = tmpfile();
     const char *missing[] = {"no-such-program", NULL};
     const char *yes[] = {"yes", NULL};
-    if (file == NULL)
-        return 1;
+    if (file == NULL) return 1;
     sbx_config runs[] = {
         {.command = "exit 0"},
         {.command = "exit 3"},

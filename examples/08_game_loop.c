@@ -9,15 +9,13 @@
 
 #define FRAME_US 16667 /* 60 a second */
 
-static long long now_us(void)
-{
+static long long now_us(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (long long)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-int main(void)
-{
+int main(void) {
     sbx_config config = {.command = "sleep 0.5; echo 42", .timeout_ms = 5000};
     sbx_result result;
     long long frame_start = now_us(), worst = 0;

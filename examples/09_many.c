@@ -10,8 +10,7 @@
 
 #define COUNT 200
 
-int main(void)
-{
+int main(void) {
     sbx *boxes[COUNT];
     sbx_result result;
     int running = 0, good = 0, sum = 0;
@@ -33,8 +32,7 @@ int main(void)
     printf("%d boxes started\n", running);
     while (running > 0) {
         int i = sbx_poll_any(boxes, running, SBX_UNLIMITED);
-        if (i < 0)
-            continue;
+        if (i < 0) continue;
         if (sbx_finish(boxes[i], &result) == SBX_OK) {
             good++;
             sum += atoi(result.out.data);

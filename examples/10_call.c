@@ -13,14 +13,13 @@ typedef struct {
 
 /* The argument is the host's memory as it was at the call; what ret holds is copied back when the
    function returns 0. Nothing else it does reaches the host. */
-static int count(void *arg, void *ret, size_t ret_size)
-{
+static int count(void *arg, void *ret, size_t ret_size) {
     counts *c = ret;
     const char *s = arg;
 
-    (void)ret_size; /* sizeof(counts), and all zero */
-    if (*s == '\0')
-        sbx_fail("there is nothing to count"); /* does not return */
+    (void)ret_size; /* sizeof(counts), all of it zero */
+
+    if (*s == '\0') sbx_fail("there is nothing to count"); /* does not return */
     for (; *s; s++) {
         c->lines += *s == '\n';
         c->words += *s > ' ' && s[1] <= ' ';
@@ -28,15 +27,13 @@ static int count(void *arg, void *ret, size_t ret_size)
     return 0;
 }
 
-static int crash(void *arg, void *ret, size_t ret_size)
-{
+static int crash(void *arg, void *ret, size_t ret_size) {
     (void)ret, (void)ret_size;
     *(volatile int *)arg = 1; /* arg is NULL */
     return 0;
 }
 
-static void show(const char *name, sbx_fn function, void *arg)
-{
+static void show(const char *name, sbx_fn function, void *arg) {
     sbx_config config = {.timeout_ms = 5000};
     sbx_result result;
     counts c;
@@ -48,8 +45,7 @@ static void show(const char *name, sbx_fn function, void *arg)
     sbx_free(&result);
 }
 
-int main(void)
-{
+int main(void) {
     show("count", count, "to be\nor not to be\n");
     show("empty", count, "");
     show("crash", crash, NULL);

@@ -10,15 +10,13 @@
 
 #define TICK_MS 100
 
-static long long now_ms(void)
-{
+static long long now_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-int main(void)
-{
+int main(void) {
     sbx_config config = {.command = "sleep 0.5; echo done"};
     sbx_result result;
     long long next_tick = now_ms() + TICK_MS;
@@ -35,8 +33,7 @@ int main(void)
             fds[i].fd = watch.fd[i];
             fds[i].events = watch.writable[i] ? POLLOUT : POLLIN;
         }
-        if (watch.wait_ms >= 0 && watch.wait_ms < wait)
-            wait = watch.wait_ms;
+        if (watch.wait_ms >= 0 && watch.wait_ms < wait) wait = watch.wait_ms;
         poll(fds, (nfds_t)watch.count, wait > 0 ? (int)wait : 0);
 
         ended = sbx_poll(box, 0); /* cheap: call it whenever the loop wakes up */
@@ -45,8 +42,7 @@ int main(void)
             next_tick += TICK_MS;
         }
     }
-    if (box != NULL)
-        sbx_finish(box, &result);
+    if (box != NULL) sbx_finish(box, &result);
     printf("child: %s", result.out.data);
     printf("message: %s\n", result.message);
     printf("the host ticked %d times meanwhile\n", ticks);

@@ -23,53 +23,44 @@
 
 /* ---- the misbehaviours, in the child --------------------------------------------------------- */
 
-static void be_segfault(void)
-{
+static void be_segfault(void) {
     int *volatile nowhere = NULL;
     *(volatile int *)nowhere = 1;
 }
 
-static void be_stubborn(void)
-{
+static void be_stubborn(void) {
     int s;
-    for (s = 1; s < 32; s++)
-        signal(s, SIG_IGN);
+    for (s = 1; s < 32; s++) signal(s, SIG_IGN);
     signal(SIGALRM, SIG_DFL);
-    for (;;)
-        pause();
+    for (;;) pause();
 }
 
-static void be_burner(void)
-{
+static void be_burner(void) {
     volatile unsigned n = 0;
-    if (fork() == 0)
-        alarm(10); /* alarms are not inherited */
-    for (;;)
-        n++;
+    if (fork() == 0) alarm(10); /* alarms are not inherited */
+    for (;;) n++;
 }
 
-static void be_hungry(void)
-{
+static void be_hungry(void) {
     int i;
     for (i = 0; i < 1024; i++) {
         char *piece = malloc(1 << 20);
-        if (piece == NULL)
-            abort();
+        if (piece == NULL) abort();
         memset(piece, 1, 1 << 20);
     }
 }
 
 /* Leaves session, process group and parent, and lives while the host reads its stderr. */
-static void be_daemon(void)
-{
-    if (fork() != 0)
+static void be_daemon(void) {
+    pid_t first = fork();
+    if (first != 0) {
+        waitpid(first, NULL, 0); /* until the daemon is on its own */
         return;
+    }
     setsid();
-    if (fork() != 0)
-        return;
+    if (fork() != 0) _exit(0);
     alarm(10);
-    while (write(2, ".", 1) == 1)
-        usleep(20000);
+    while (write(2, ".", 1) == 1) usleep(20000);
 }
 
 static const struct {
@@ -80,13 +71,11 @@ static const struct {
     {"hungry", be_hungry},     {"daemon", be_daemon},
 };
 
-static int misbehave(const char *name)
-{
+static int misbehave(const char *name) {
     size_t i;
     alarm(10); /* even if nobody stops it */
     for (i = 0; i < sizeof(behaviours) / sizeof(behaviours[0]); i++)
-        if (strcmp(behaviours[i].name, name) == 0)
-            behaviours[i].be();
+        if (strcmp(behaviours[i].name, name) == 0) behaviours[i].be();
     return 0;
 }
 
@@ -96,15 +85,12 @@ enum { WHAT = 20, VERDICT = 12, TIME = 8, MEMORY = 8, OUTPUT = 14, GAPS = 6 };
 static int why_width = 52; /* 120 columns in all; less where the terminal is narrower */
 static int colour;
 
-static const char *paint(const char *code)
-{
+static const char *paint(const char *code) {
     return colour ? code : "";
 }
 
-static const char *verdict_colour(sbx_verdict v)
-{
-    if (v == SBX_OK)
-        return paint("\033[32m"); /* green: well */
+static const char *verdict_colour(sbx_verdict v) {
+    if (v == SBX_OK) return paint("\033[32m"); /* green: well */
     if (v == SBX_EXITED || v == SBX_CRASHED || v == SBX_NO_RESULT)
         return paint("\033[33m"); /* yellow: its own fault */
     if (v == SBX_CANCELLED || v == SBX_NOT_STARTED || v == SBX_LOST)
@@ -113,26 +99,21 @@ static const char *verdict_colour(sbx_verdict v)
 }
 
 /* How much of the text fits, cut at a space if it has to be cut. */
-static int fit(const char *text, int width)
-{
+static int fit(const char *text, int width) {
     int n = (int)strlen(text), cut = width;
-    if (n <= width)
-        return n;
-    while (cut > 0 && text[cut] != ' ')
-        cut--;
+    if (n <= width) return n;
+    while (cut > 0 && text[cut] != ' ') cut--;
     return cut > 0 ? cut : width;
 }
 
-static void format_time(char *to, size_t size, long long us)
-{
+static void format_time(char *to, size_t size, long long us) {
     if (us < 1000000)
         snprintf(to, size, "%.1f ms", (double)us / 1000);
     else
         snprintf(to, size, "%.2f s", (double)us / 1000000);
 }
 
-static void format_memory(char *to, size_t size, long long bytes)
-{
+static void format_memory(char *to, size_t size, long long bytes) {
     if (bytes < 0)
         snprintf(to, size, "-");
     else
@@ -140,40 +121,34 @@ static void format_memory(char *to, size_t size, long long bytes)
 }
 
 /* The first bytes of stdout, or else of stderr, as one line that a terminal can take. */
-static void format_output(char *to, const sbx_result *r)
-{
+static void format_output(char *to, const sbx_result *r) {
     const sbx_output *o = r->out.size ? &r->out : &r->err;
-    size_t n = sbx_utf8_prefix(o->data, o->size, o->size <= OUTPUT ? OUTPUT : OUTPUT - 2), i;
+    size_t size = o->size, n, i;
 
+    while (size > 0 && (o->data[size - 1] == '\n' || o->data[size - 1] == ' ')) size--;
+    n = sbx_utf8_prefix(o->data, size, size <= OUTPUT ? OUTPUT : OUTPUT - 2);
     for (i = 0; i < n; i++)
         to[i] = (unsigned char)o->data[i] < ' ' || o->data[i] == 127 ? ' ' : o->data[i];
-    while (n > 0 && to[n - 1] == ' ')
-        n--;
-    strcpy(to + n, o->size > OUTPUT ? ".." : "");
+    strcpy(to + n, size > n ? ".." : "");
 }
 
-static void fit_terminal(void)
-{
+static void fit_terminal(void) {
     struct winsize size;
     int others = WHAT + VERDICT + TIME + MEMORY + OUTPUT + GAPS;
     if (ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_col < others + why_width)
         why_width = size.ws_col < others + 24 ? 24 : size.ws_col - others;
 }
 
-static void print_head(void)
-{
+static void print_head(void) {
     int i, others = WHAT + VERDICT + TIME + MEMORY + OUTPUT + GAPS;
     printf("%s%-*s %-*s %-*s %*s %*s  %-*s%s\n", paint("\033[1;4m"), WHAT, "program", VERDICT,
-           "verdict", why_width, "why", TIME, "time", MEMORY, "memory", OUTPUT, "output",
-           paint("\033[0m"));
-    for (i = 0; i < others + why_width && !colour; i++)
-        putchar('-');
-    if (!colour)
-        putchar('\n');
+           "verdict", why_width, "why", TIME, "time", MEMORY, "memory", colour ? OUTPUT : 0,
+           "output", paint("\033[0m"));
+    for (i = 0; i < others + why_width && !colour; i++) putchar('-');
+    if (!colour) putchar('\n');
 }
 
-static void print_row(const char *what, const sbx_result *r)
-{
+static void print_row(const char *what, const sbx_result *r) {
     char took[32], memory[32], output[OUTPUT + 8];
     const char *why = r->message;
     int n = fit(why, why_width);
@@ -184,8 +159,7 @@ static void print_row(const char *what, const sbx_result *r)
     printf("%s%-*s %s%-*s%s %-*.*s %*s %*s", paint("\r\033[K"), WHAT, what,
            verdict_colour(r->verdict), VERDICT, sbx_verdict_name(r->verdict), paint("\033[0m"),
            why_width, n, why, TIME, took, MEMORY, memory);
-    if (*output)
-        printf("  %s%s%s", paint("\033[2m"), output, paint("\033[0m"));
+    if (*output) printf("  %s%s%s", paint("\033[2m"), output, paint("\033[0m"));
     putchar('\n');
     while (*(why += n + (why[n] == ' '))) {
         n = fit(why, why_width);
@@ -195,18 +169,15 @@ static void print_row(const char *what, const sbx_result *r)
 
 /* ---- the children ---------------------------------------------------------------------------- */
 
-static int stop_at_once(void *user, sbx_stream stream, const char *data, size_t size)
-{
+static int stop_at_once(void *user, sbx_stream stream, const char *data, size_t size) {
     (void)user, (void)stream, (void)data, (void)size;
     return 1;
 }
 
-static int divide(void *arg, void *ret, size_t ret_size)
-{
+static int divide(void *arg, void *ret, size_t ret_size) {
     int *numbers = arg;
     (void)ret_size;
-    if (numbers[1] == 0)
-        sbx_fail("%d cannot be divided by %d", numbers[0], numbers[1]);
+    if (numbers[1] == 0) sbx_fail("%d cannot be divided by %d", numbers[0], numbers[1]);
     *(int *)ret = numbers[0] / numbers[1];
     return 0;
 }
@@ -218,8 +189,7 @@ typedef struct child {
     sbx_config config;
 } child;
 
-static void run(const child *c, const char *self)
-{
+static void run(const child *c, const char *self) {
     const char *argv[] = {self, "--be", c->behaviour, NULL};
     int numbers[] = {42, 0}, quotient;
     sbx_config config = c->config;
@@ -232,8 +202,7 @@ static void run(const child *c, const char *self)
     if (c->fn != NULL) {
         sbx_call(&config, c->fn, numbers, &quotient, sizeof quotient, &result);
     } else {
-        if (c->behaviour != NULL)
-            config.argv = argv;
+        if (c->behaviour != NULL) config.argv = argv;
         sbx_run(&config, &result);
     }
     print_row(c->what, &result);
@@ -241,75 +210,66 @@ static void run(const child *c, const char *self)
     sbx_free(&result);
 }
 
-static void run_all(const char *self, int disk, int leash)
-{
+static void run_all(const char *self, int disk, int leash) {
     const char *hello[] = {"echo", "hello, world", NULL};
     const char *sort[] = {"sort", NULL};
     const char *nap[] = {"sleep", "60", NULL};
     const char *yes[] = {"yes", NULL};
     const char *missing[] = {"no-such-program", NULL};
+    const char *chatty = "awk 'BEGIN { while (n < 1e5) print n++ }'";
+    const char *waits = "echo wait for me; sleep 60";
     const char *fruit = "pear\nfig\napple\n";
     const child children[] = {
-        {"says hello", NULL, NULL, {.argv = hello}},
-        {"sorts its input", NULL, NULL,
-         {.argv = sort, .input = fruit, .input_size = strlen(fruit)}},
-        {"talks too much, cut", NULL, NULL,
-         {.command = "awk 'BEGIN { while (n < 1e5) print n++ }'", .truncate_output = 1,
-          .output_bytes = 4 * KB}},
-        {"leaves one behind", NULL, NULL, {.command = "sleep 60 & echo I am done"}},
-        {"fails", NULL, NULL, {.command = "echo no such luck >&2; exit 3"}},
-        {"writes to address 0", "segfault", NULL, {.command = NULL}},
-        {"sleeps a minute", NULL, NULL, {.argv = nap, .timeout_ms = 500}},
-        {"ignores every signal", "stubborn", NULL, {.timeout_ms = 500, .grace_ms = 300}},
-        {"burns CPU, twice", "burner", NULL, {.cpu_ms = 600}},
-        {"eats memory", "hungry", NULL, {.memory_bytes = 64 * MB}},
-        {"floods stdout", NULL, NULL, {.argv = yes, .output_bytes = 64 * KB}},
-        {"fills the disk", NULL, NULL,
-         {.argv = yes, .out = SBX_FD, .out_fd = disk, .file_bytes = MB}},
-        {"is no longer wanted", NULL, NULL,
-         {.command = "echo wait for me; sleep 60", .on_output = stop_at_once}},
-        {"is not there", NULL, NULL, {.argv = missing}},
-        {"C function: 42 / 0", NULL, divide, {.timeout_ms = 1000}},
-        {"becomes a daemon", "daemon", NULL, {.err = SBX_FD, .err_fd = leash}},
+        {"says hello", .config = {.argv = hello}},
+        {"sorts its input", .config = {.argv = sort, .input = fruit, .input_size = strlen(fruit)}},
+        {"talks too much, cut",
+         .config = {.command = chatty, .truncate_output = 1, .output_bytes = 4 * KB}},
+        {"leaves one behind", .config = {.command = "sleep 60 & echo I am done"}},
+        {"fails", .config = {.command = "echo no such luck >&2; exit 3"}},
+        {"writes to address 0", .behaviour = "segfault"},
+        {"sleeps a minute", .config = {.argv = nap, .timeout_ms = 500}},
+        {"ignores every signal", "stubborn", .config = {.timeout_ms = 500, .grace_ms = 300}},
+        {"burns CPU, twice", "burner", .config = {.cpu_ms = 600}},
+        {"eats memory", "hungry", .config = {.memory_bytes = 64 * MB}},
+        {"floods stdout", .config = {.argv = yes, .output_bytes = 64 * KB}},
+        {"fills the disk",
+         .config = {.argv = yes, .out = SBX_FD, .out_fd = disk, .file_bytes = MB}},
+        {"is no longer wanted", .config = {.command = waits, .on_output = stop_at_once}},
+        {"is not there", .config = {.argv = missing}},
+        {"C function: 42 / 0", .fn = divide},
+        {"becomes a daemon", "daemon", .config = {.err = SBX_FD, .err_fd = leash}},
     };
     size_t i;
 
     print_head();
-    for (i = 0; i < sizeof(children) / sizeof(children[0]); i++)
-        run(&children[i], self);
+    for (i = 0; i < sizeof(children) / sizeof(children[0]); i++) run(&children[i], self);
 }
 
 /* ---- what is left ---------------------------------------------------------------------------- */
 
-static int open_descriptors(void)
-{
+static int open_descriptors(void) {
     int fd, n = 0;
-    for (fd = 0; fd < 1024; fd++)
-        n += fcntl(fd, F_GETFD) != -1;
+    for (fd = 0; fd < 1024; fd++) n += fcntl(fd, F_GETFD) != -1;
     return n;
 }
 
 /* The daemon holds the pipe's other end, so the end of file tells that nobody is left. */
-static int daemon_lives(int leash)
-{
+static int daemon_lives(int leash) {
     struct pollfd p = {leash, POLLIN, 0};
     char dots[256];
     int tries;
     for (tries = 0; tries < 20 && poll(&p, 1, 100) > 0; tries++)
-        if (read(leash, dots, sizeof dots) == 0)
-            return 0;
+        if (read(leash, dots, sizeof dots) == 0) return 0;
     return 1;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const char *no_colour = getenv("NO_COLOR");
     time_t start = time(NULL);
     int leash[2], before, after;
     FILE *disk;
 
-    if (argc == 3 && strcmp(argv[1], "--be") == 0)
-        return misbehave(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "--be") == 0) return misbehave(argv[2]);
     disk = tmpfile();
     if (disk == NULL || pipe(leash) != 0) {
         perror("demo");
@@ -325,9 +285,8 @@ int main(int argc, char **argv)
     printf("%s, ", waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? "no child left"
                                                                        : "A CHILD IS LEFT");
     printf("%d descriptors open as before%s, ", before, after == before ? "" : ": NO");
-    printf("%s.\n", daemon_lives(leash[0])
-                        ? "the daemon got away (a process group cannot hold it)"
-                        : "the daemon is gone too");
+    printf("%s.\n", daemon_lives(leash[0]) ? "the daemon got away (a process group cannot hold it)"
+                                           : "the daemon is gone too");
     close(leash[0]); /* if it lives, this ends it: its next write fails */
     fclose(disk);
     return 0;

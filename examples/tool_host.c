@@ -24,28 +24,28 @@
 typedef enum mode { MODE_OFF, MODE_WARN, MODE_STRICT } mode;
 static const char *const mode_names[] = {"off", "warn", "strict"};
 
-typedef struct request {   /* what a tool is called with */
+typedef struct request { /* what a tool is called with */
     const char *text;
     int on_host;
-    char error[128];       /* on the host: what tool_fail said */
+    char error[128]; /* on the host: what tool_fail said */
 } request;
 
-typedef struct answer {    /* what it returns */
+typedef struct answer { /* what it returns */
     char text[256];
 } answer;
 
 typedef struct tool {
     const char *name, *about;
-    sbx_fn fn;             /* gets a request, fills in an answer, returns 0 if that is valid */
+    sbx_fn fn; /* gets a request, fills in an answer, returns 0 if that is valid */
     int elevated;
 } tool;
 
-typedef struct reply {     /* what the caller gets, whatever happened */
-    const char *id;        /* the caller's, back again */
+typedef struct reply { /* what the caller gets, whatever happened */
+    const char *id;    /* the caller's, back again */
     int ok;
-    const char *where;     /* "child", "host", or "nowhere": it was not run */
-    char text[256];        /* the answer, or what went wrong */
-    char warning[320];     /* empty = none */
+    const char *where; /* "child", "host", or "nowhere": it was not run */
+    char text[256];    /* the answer, or what went wrong */
+    char warning[320]; /* empty = none */
 } reply;
 
 /* ---- the tools ------------------------------------------------------------------------------- */
@@ -53,27 +53,22 @@ typedef struct reply {     /* what the caller gets, whatever happened */
 static char title[64] = "untitled"; /* a piece of the host's state */
 
 /* Ends a tool with a text for the caller. Only a child can be ended by sbx_fail. */
-static int tool_fail(request *rq, const char *what, const char *text)
-{
-    if (!rq->on_host)
-        sbx_fail("%s '%s'", what, text);
+static int tool_fail(request *rq, const char *what, const char *text) {
+    if (!rq->on_host) sbx_fail("%s '%s'", what, text);
     snprintf(rq->error, sizeof rq->error, "%s '%.80s'", what, text);
     return 1;
 }
 
-static int tool_upper(void *arg, void *ret, size_t ret_size)
-{
+static int tool_upper(void *arg, void *ret, size_t ret_size) {
     const char *from = ((request *)arg)->text;
     char *to = ((answer *)ret)->text, *last = to + ret_size - 1;
 
-    while (*from && to < last)
-        *to++ = (char)toupper((unsigned char)*from++);
+    while (*from && to < last) *to++ = (char)toupper((unsigned char)*from++);
     *to = '\0';
     return 0;
 }
 
-static int tool_sum(void *arg, void *ret, size_t ret_size)
-{
+static int tool_sum(void *arg, void *ret, size_t ret_size) {
     request *rq = arg;
     const char *at = rq->text;
     long sum = 0;
@@ -81,24 +76,21 @@ static int tool_sum(void *arg, void *ret, size_t ret_size)
     while (*(at += strspn(at, " "))) {
         char *end;
         sum += strtol(at, &end, 10);
-        if (end == at || (*end != ' ' && *end != '\0'))
-            return tool_fail(rq, "not a number:", at);
+        if (end == at || (*end != ' ' && *end != '\0')) return tool_fail(rq, "not a number:", at);
         at = end;
     }
     snprintf(((answer *)ret)->text, ret_size, "%ld", sum);
     return 0;
 }
 
-static int tool_crash(void *arg, void *ret, size_t ret_size)
-{
+static int tool_crash(void *arg, void *ret, size_t ret_size) {
     int *volatile nowhere = NULL;
 
     (void)arg, (void)ret, (void)ret_size;
     return *nowhere;
 }
 
-static int tool_hang(void *arg, void *ret, size_t ret_size)
-{
+static int tool_hang(void *arg, void *ret, size_t ret_size) {
     volatile int forever = 1;
 
     (void)arg, (void)ret, (void)ret_size;
@@ -107,8 +99,7 @@ static int tool_hang(void *arg, void *ret, size_t ret_size)
     return 0;
 }
 
-static int tool_set_title(void *arg, void *ret, size_t ret_size)
-{
+static int tool_set_title(void *arg, void *ret, size_t ret_size) {
     snprintf(title, sizeof title, "%s", ((request *)arg)->text);
     snprintf(((answer *)ret)->text, ret_size, "the title is now '%s'", title);
     return 0;
@@ -125,13 +116,11 @@ static const tool tools[] = {
 
 /* ---- the host -------------------------------------------------------------------------------- */
 
-static const tool *find_tool(const char *name, reply *rp)
-{
+static const tool *find_tool(const char *name, reply *rp) {
     size_t used, i;
 
     for (i = 0; i < TOOL_COUNT; i++)
-        if (strcmp(tools[i].name, name) == 0)
-            return &tools[i];
+        if (strcmp(tools[i].name, name) == 0) return &tools[i];
     snprintf(rp->text, sizeof rp->text, "there is no tool '%.64s', only", name);
     for (i = 0; i < TOOL_COUNT; i++) {
         used = strlen(rp->text);
@@ -140,8 +129,7 @@ static const tool *find_tool(const char *name, reply *rp)
     return NULL;
 }
 
-static void run_on_host(const tool *t, request *rq, reply *rp)
-{
+static void run_on_host(const tool *t, request *rq, reply *rp) {
     answer a = {""};
 
     rq->on_host = 1;
@@ -151,8 +139,7 @@ static void run_on_host(const tool *t, request *rq, reply *rp)
 }
 
 /* Returns 0 if no child with this protection could be started: nothing has run then. */
-static int run_in_child(const tool *t, request *rq, const sbx_config *limits, reply *rp)
-{
+static int run_in_child(const tool *t, request *rq, const sbx_config *limits, reply *rp) {
     sbx_config config = *limits;
     sbx_result result;
     answer a = {""};
@@ -164,15 +151,13 @@ static int run_in_child(const tool *t, request *rq, const sbx_config *limits, re
     a.text[sizeof a.text - 1] = '\0'; /* the child filled it in: bytes, to be checked */
     snprintf(rp->text, sizeof rp->text, "%s", rp->ok ? a.text : result.message);
     ran = result.verdict != SBX_NOT_STARTED;
-    if (ran)
-        rp->where = "child";
+    if (ran) rp->where = "child";
     sbx_free(&result);
     return ran;
 }
 
 static void call_tool(mode m, const sbx_config *limits, const char *id, const char *name,
-                      const char *text, reply *rp)
-{
+                      const char *text, reply *rp) {
     request rq = {text, 0, ""};
     const tool *t;
 
@@ -180,8 +165,7 @@ static void call_tool(mode m, const sbx_config *limits, const char *id, const ch
     rp->id = id;
     rp->where = "nowhere";
     t = find_tool(name, rp);
-    if (t == NULL)
-        return;
+    if (t == NULL) return;
     if (m == MODE_OFF || t->elevated) {
         run_on_host(t, &rq, rp);
     } else if (!run_in_child(t, &rq, limits, rp) && m == MODE_WARN) {
@@ -194,27 +178,23 @@ static void call_tool(mode m, const sbx_config *limits, const char *id, const ch
 /* ---- the program ----------------------------------------------------------------------------- */
 
 static int show_call(mode m, const sbx_config *limits, const char *id, const char *name,
-                     const char *text)
-{
+                     const char *text) {
     reply rp;
 
     call_tool(m, limits, id, name, text, &rp);
     printf("[%s] %s(\"%s\") %s: %s: %s\n", rp.id, name, text, rp.where, rp.ok ? "ok" : "error",
            rp.text);
-    if (rp.warning[0])
-        printf("[%s] warning: %s\n", rp.id, rp.warning);
+    if (rp.warning[0]) printf("[%s] warning: %s\n", rp.id, rp.warning);
     return rp.ok ? 0 : 1;
 }
 
-static void list_tools(void)
-{
+static void list_tools(void) {
     for (size_t i = 0; i < TOOL_COUNT; i++)
         printf("%-10s %s%s\n", tools[i].name, tools[i].about,
                tools[i].elevated ? " (elevated: on the host)" : "");
 }
 
-static void tour(const sbx_config *limits)
-{
+static void tour(const sbx_config *limits) {
     sbx_config missing = *limits;
 
     missing.cgroup = "/no/such/cgroup"; /* a protection that cannot be had */
@@ -237,8 +217,7 @@ static void tour(const sbx_config *limits)
     show_call(MODE_OFF, limits, "d2", "sum", "forty two");
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     sbx_config limits = {
         .timeout_ms = 500,
         .grace_ms = SBX_UNLIMITED,

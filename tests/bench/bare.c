@@ -22,8 +22,7 @@ enum { WRITE = 64, EXIT = 93 };
 #endif
 
 void _start(void);
-void _start(void)
-{
+void _start(void) {
     SYSCALL(WRITE, 1, "ok\n", 3);
     SYSCALL(EXIT, 0, 0, 0);
     for (;;) {

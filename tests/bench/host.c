@@ -17,16 +17,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FLOOD_MB "256"
+#define FLOOD_MB    "256"
 #define FLOOD_BYTES (256LL << 20)
-#define MANY 1000
+#define MANY        1000
 
 static char *tiny;
 static char *tiny_argv[4], *bare_argv[2];
 static char *const no_env[] = {NULL};
 
-static char *const *tiny_with(const char *mode, const char *value)
-{
+static char *const *tiny_with(const char *mode, const char *value) {
     tiny_argv[0] = tiny;
     tiny_argv[1] = (char *)mode;
     tiny_argv[2] = (char *)value;
@@ -41,28 +40,23 @@ typedef struct hand {
     pid_t pid;
 } hand;
 
-static int hand_child(void *arg)
-{
+static int hand_child(void *arg) {
     hand *h = arg;
-    if (h->out[1] >= 0)
-        dup2(h->out[1], 1);
-    if (h->err[1] >= 0)
-        dup2(h->err[1], 2);
+    if (h->out[1] >= 0) dup2(h->out[1], 1);
+    if (h->err[1] >= 0) dup2(h->err[1], 2);
     execve(h->argv[0], h->argv, no_env);
     _exit(127);
 }
 
-static int hand_start(hand *h, int pipe_bytes)
-{
+static int hand_start(hand *h, int pipe_bytes) {
     static char stack[64 * 1024] __attribute__((aligned(16)));
 
     h->out[1] = h->err[1] = -1;
     if (pipe_bytes >= 0 && (pipe2(h->out, O_CLOEXEC) != 0 || pipe2(h->err, O_CLOEXEC) != 0))
         return -1;
-    if (pipe_bytes > 0)
-        fcntl(h->out[0], F_SETPIPE_SZ, pipe_bytes);
-    h->pid = clone(hand_child, stack + sizeof stack,
-                   CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, h, &h->pidfd);
+    if (pipe_bytes > 0) fcntl(h->out[0], F_SETPIPE_SZ, pipe_bytes);
+    h->pid = clone(hand_child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
+                   h, &h->pidfd);
     if (pipe_bytes >= 0) {
         close(h->out[1]);
         close(h->err[1]);
@@ -70,8 +64,7 @@ static int hand_start(hand *h, int pipe_bytes)
     return h->pid > 0 ? 0 : -1;
 }
 
-static int hand_wait(hand *h)
-{
+static int hand_wait(hand *h) {
     struct rusage usage;
     int status;
 
@@ -79,67 +72,66 @@ static int hand_wait(hand *h)
     return wait4(h->pid, &status, 0, &usage) == h->pid && status == 0 ? 0 : -1;
 }
 
-static double hand_collect(char *const *argv)
-{
+static double hand_collect(char *const *argv) {
     double start = worker_now();
     char out[4096], err[4096];
     int out_open = 1, err_open = 1, ended = 0, bytes = 0;
     hand h;
 
     h.argv = argv;
-    if (hand_start(&h, 0) != 0)
-        return -1;
+    if (hand_start(&h, 0) != 0) return -1;
     while (out_open || err_open || !ended) {
         fd_set set;
         int max = h.pidfd;
         FD_ZERO(&set);
-        if (out_open)
-            FD_SET(h.out[0], &set);
-        if (err_open)
-            FD_SET(h.err[0], &set);
-        if (!ended)
-            FD_SET(h.pidfd, &set);
-        if (select(max + 1, &set, NULL, NULL, NULL) < 0)
-            return -1;
+        if (out_open) FD_SET(h.out[0], &set);
+        if (err_open) FD_SET(h.err[0], &set);
+        if (!ended) FD_SET(h.pidfd, &set);
+        if (select(max + 1, &set, NULL, NULL, NULL) < 0) return -1;
         if (out_open && FD_ISSET(h.out[0], &set)) {
             ssize_t n = read(h.out[0], out, sizeof out);
             bytes += n > 0 ? (int)n : 0;
             out_open = n > 0;
         }
-        if (err_open && FD_ISSET(h.err[0], &set))
-            err_open = read(h.err[0], err, sizeof err) > 0;
-        if (!ended && FD_ISSET(h.pidfd, &set))
-            ended = 1;
+        if (err_open && FD_ISSET(h.err[0], &set)) err_open = read(h.err[0], err, sizeof err) > 0;
+        if (!ended && FD_ISSET(h.pidfd, &set)) ended = 1;
     }
     close(h.out[0]);
     close(h.err[0]);
     return hand_wait(&h) == 0 && bytes == 3 ? worker_now() - start : -1;
 }
 
-static double hand_tiny(void)
-{
+static double hand_tiny(void) {
     return hand_collect(tiny_with(NULL, NULL));
 }
 
-static double hand_bare(void)
-{
+static double hand_bare(void) {
     return hand_collect(bare_argv);
 }
 
+/* bubblewrap with a PID namespace, started by the same loop. */
+static double hand_bwrap(void) {
+    char *argv[] = {(char *)"/usr/bin/bwrap",
+                    (char *)"--unshare-pid",
+                    (char *)"--bind",
+                    (char *)"/",
+                    (char *)"/",
+                    tiny,
+                    NULL};
+    return access(argv[0], X_OK) == 0 ? hand_collect(argv) : -2;
+}
+
 /* Nothing but the program: no pipes, nothing collected. */
-static double hand_quiet(void)
-{
+static double hand_quiet(void) {
     double start = worker_now();
     hand h;
 
     h.argv = tiny_with("quiet", NULL);
-    if (hand_start(&h, -1) != 0 || hand_wait(&h) != 0)
-        return -1;
+    if (hand_start(&h, -1) != 0 || hand_wait(&h) != 0) return -1;
     return worker_now() - start;
 }
 
-static double hand_drain(void)
-{
+static double hand_drain(void) {
     static char buffer[64 * 1024];
     double start = worker_now();
     long long total = 0;
@@ -147,18 +139,15 @@ static double hand_drain(void)
     hand h;
 
     h.argv = tiny_with("flood", FLOOD_MB);
-    if (hand_start(&h, 1 << 20) != 0)
-        return -1;
-    while ((n = read(h.out[0], buffer, sizeof buffer)) > 0)
-        total += n;
+    if (hand_start(&h, 1 << 20) != 0) return -1;
+    while ((n = read(h.out[0], buffer, sizeof buffer)) > 0) total += n;
     close(h.out[0]);
     close(h.err[0]);
     return hand_wait(&h) == 0 && total == FLOOD_BYTES ? worker_now() - start : -1;
 }
 
 /* Reads straight into a buffer that doubles. */
-static double hand_capture(void)
-{
+static double hand_capture(void) {
     double start = worker_now();
     size_t room = 1 << 20, size = 0;
     char *data = malloc(room);
@@ -166,15 +155,13 @@ static double hand_capture(void)
     hand h;
 
     h.argv = tiny_with("flood", FLOOD_MB);
-    if (data == NULL || hand_start(&h, 1 << 20) != 0)
-        return -1;
+    if (data == NULL || hand_start(&h, 1 << 20) != 0) return -1;
     while ((n = read(h.out[0], data + size, room - size)) > 0) {
         size += (size_t)n;
         if (size == room) {
             room *= 2;
             data = realloc(data, room);
-            if (data == NULL)
-                return -1;
+            if (data == NULL) return -1;
         }
     }
     free(data);
@@ -185,8 +172,7 @@ static double hand_capture(void)
 
 /* ---- the ways of the C library --------------------------------------------------------------- */
 
-static int collect(int out, int err)
-{
+static int collect(int out, int err) {
     struct pollfd fds[2] = {{out, POLLIN, 0}, {err, POLLIN, 0}};
     char buffer[4096];
     int bytes = 0, open = 2, i;
@@ -207,15 +193,13 @@ static int collect(int out, int err)
     return bytes;
 }
 
-static double fork_exec(void)
-{
+static double fork_exec(void) {
     double start = worker_now();
     int out[2], err[2], status, bytes;
     char *const *argv = tiny_with(NULL, NULL);
     pid_t pid;
 
-    if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)
-        return -1;
+    if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) return -1;
     pid = fork();
     if (pid == 0) {
         dup2(out[1], 1);
@@ -229,15 +213,13 @@ static double fork_exec(void)
     return pid > 0 && waitpid(pid, &status, 0) == pid && bytes == 3 ? worker_now() - start : -1;
 }
 
-static double spawn_call(void)
-{
+static double spawn_call(void) {
     double start = worker_now();
     posix_spawn_file_actions_t actions;
     int out[2], err[2], status, bytes, error;
     pid_t pid = -1;
 
-    if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)
-        return -1;
+    if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) return -1;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, out[1], 1);
     posix_spawn_file_actions_adddup2(&actions, err[1], 2);
@@ -249,23 +231,20 @@ static double spawn_call(void)
     return error == 0 && waitpid(pid, &status, 0) == pid && bytes == 3 ? worker_now() - start : -1;
 }
 
-static double popen_call(void)
-{
+static double popen_call(void) {
     double start = worker_now();
     FILE *stream = popen(tiny, "r");
     char buffer[64];
     size_t n;
 
-    if (stream == NULL)
-        return -1;
+    if (stream == NULL) return -1;
     n = fread(buffer, 1, sizeof buffer, stream);
     return pclose(stream) == 0 && n == 3 ? worker_now() - start : -1;
 }
 
 /* ---- sbx.h ----------------------------------------------------------------------------------- */
 
-static sbx_config plain(const char *mode, const char *value)
-{
+static sbx_config plain(const char *mode, const char *value) {
     sbx_config config;
     memset(&config, 0, sizeof config);
     config.argv = (const char *const *)tiny_with(mode, value);
@@ -273,42 +252,43 @@ static sbx_config plain(const char *mode, const char *value)
     return config;
 }
 
-static double timed_run(const sbx_config *config, unsigned long long expected)
-{
+static double timed_run(const sbx_config *config, unsigned long long expected) {
     double start = worker_now();
     sbx_result result;
     int good;
 
     sbx_run(config, &result);
     good = result.verdict == SBX_OK && result.out.total == expected;
-    if (!good)
-        fprintf(stderr, "%s (%llu bytes)\n", result.message, result.out.total);
+    if (!good) fprintf(stderr, "%s (%llu bytes)\n", result.message, result.out.total);
     sbx_free(&result);
     return good ? worker_now() - start : -1;
 }
 
-static double run_group(void)
-{
+static double run_group(void) {
     sbx_config config = plain(NULL, NULL);
     return timed_run(&config, 3);
 }
 
-static double run_bare(void)
-{
+static double run_bare(void) {
     sbx_config config = plain(NULL, NULL);
     config.argv = (const char *const *)bare_argv;
     return timed_run(&config, 3);
 }
 
-static double run_auto(void)
-{
+static double run_auto(void) {
     sbx_config config = plain(NULL, NULL);
     config.contain = SBX_CONTAIN_AUTO;
     return timed_run(&config, 3);
 }
 
-static double run_limits(void)
-{
+static double run_auto_bare(void) {
+    sbx_config config = plain(NULL, NULL);
+    config.argv = (const char *const *)bare_argv;
+    config.contain = SBX_CONTAIN_AUTO;
+    return timed_run(&config, 3);
+}
+
+static double run_limits(void) {
     sbx_config config = plain(NULL, NULL);
     config.cpu_ms = 10000;
     config.memory_bytes = 256 << 20;
@@ -318,30 +298,26 @@ static double run_limits(void)
     return timed_run(&config, 3);
 }
 
-static double run_drain(void)
-{
+static double run_drain(void) {
     sbx_config config = plain("flood", FLOOD_MB);
     config.truncate_output = 1;
     return timed_run(&config, FLOOD_BYTES);
 }
 
-static double run_capture(void)
-{
+static double run_capture(void) {
     sbx_config config = plain("flood", FLOOD_MB);
     config.output_bytes = 2 * FLOOD_BYTES;
     return timed_run(&config, FLOOD_BYTES);
 }
 
-static double fail(const char *what, const sbx_result *result)
-{
+static double fail(const char *what, const sbx_result *result) {
     fprintf(stderr, "%s: %s\n", what, result->message);
     return -1;
 }
 
 static sbx *boxes[MANY];
 
-static int start_boxes(const sbx_config *config, int count)
-{
+static int start_boxes(const sbx_config *config, int count) {
     sbx_result result;
     int i;
 
@@ -361,124 +337,115 @@ static int start_boxes(const sbx_config *config, int count)
 }
 
 /* Waits for any one box of those that are left, and finishes it. */
-static int finish_any(int *left)
-{
+static int finish_any(int *left) {
     sbx_result result;
     int i, good;
 
-    do
-        i = sbx_poll_any(boxes, *left, SBX_UNLIMITED);
+    do i = sbx_poll_any(boxes, *left, SBX_UNLIMITED);
     while (i < 0);
     good = sbx_finish(boxes[i], &result) == SBX_OK;
-    if (!good)
-        fail("finish", &result);
+    if (!good) fail("finish", &result);
     sbx_free(&result);
     boxes[i] = boxes[--*left];
     return good ? 0 : -1;
 }
 
 /* All are started in a burst, then collected: the time per box. */
-static double many_burst(int count)
-{
+static double many_burst(int count) {
     double start = worker_now();
     sbx_config config = plain(NULL, NULL);
     int left = count, good = 1;
 
-    if (start_boxes(&config, count) != 0)
-        return -1;
+    if (start_boxes(&config, count) != 0) return -1;
     while (left > 0)
-        if (finish_any(&left) != 0)
-            good = 0;
+        if (finish_any(&left) != 0) good = 0;
     return good ? (worker_now() - start) / count : -1;
 }
 
-static double many_1000(void)
-{
+static double many_1000(void) {
     return many_burst(MANY);
 }
 
 /* One after the other, as many as take a while: the time per box. */
-static double many_one(void)
-{
+static double many_one(void) {
     double start = worker_now();
     sbx_config config = plain(NULL, NULL);
     int i;
 
     for (i = 0; i < 100; i++)
-        if (timed_run(&config, 3) < 0)
-            return -1;
+        if (timed_run(&config, 3) < 0) return -1;
     return (worker_now() - start) / i;
 }
 
 /* All wait for one byte from the same pipe; each byte written lets one go. The time from byte to
    finished box, the worst case for whoever looks at all boxes each time. */
-static double many_in_turn(int count)
-{
+static double many_in_turn(int count) {
     sbx_config config = plain("byte", NULL);
     int left = count, good = 1, gate[2];
     double start;
 
-    if (pipe2(gate, O_CLOEXEC) != 0)
-        return -1;
+    if (pipe2(gate, O_CLOEXEC) != 0) return -1;
     config.in = SBX_FD;
     config.in_fd = gate[0];
-    if (start_boxes(&config, count) != 0)
-        return -1;
+    if (start_boxes(&config, count) != 0) return -1;
     start = worker_now();
     while (left > 0)
-        if (write(gate[1], "x", 1) != 1 || finish_any(&left) != 0)
-            good = 0;
+        if (write(gate[1], "x", 1) != 1 || finish_any(&left) != 0) good = 0;
     close(gate[0]);
     close(gate[1]);
     return good ? (worker_now() - start) / count : -1;
 }
 
-static double turn_1000(void)
-{
+static double turn_1000(void) {
     return many_in_turn(MANY);
 }
 
-static double turn_10(void)
-{
+static double turn_10(void) {
     return many_in_turn(10);
 }
 
-static double poll_quiet(void)
-{
+/* What one sbx_poll(box, 0) costs a host that asks `count` times, `pause_us` apart. */
+static double poll_box(long long memory_bytes, int count, useconds_t pause_us) {
     sbx_config config = plain("byte", NULL);
     sbx_result result;
-    double start, us;
+    double us = 0;
     int i, ended = 0, gate[2];
     sbx *box;
 
-    if (pipe2(gate, O_CLOEXEC) != 0)
-        return -1;
+    if (pipe2(gate, O_CLOEXEC) != 0) return -1;
     config.in = SBX_FD;
     config.in_fd = gate[0];
-    config.memory_bytes = 1 << 30; /* the watching is part of the cost */
+    config.memory_bytes = memory_bytes;
     box = sbx_start(&config, &result);
-    if (box == NULL)
-        return fail("start", &result);
+    if (box == NULL) return fail("start", &result);
     sbx_poll(box, 20);
-    start = worker_now();
-    for (i = 0; i < 1000; i++)
+    for (i = 0; i < count; i++) {
+        double start = worker_now();
         ended |= sbx_poll(box, 0);
-    us = (worker_now() - start) / 1000;
+        us += worker_now() - start;
+        if (pause_us > 0) usleep(pause_us);
+    }
     close(gate[0]);
     close(gate[1]);
-    return sbx_finish(box, NULL) == SBX_OK && !ended ? us : -1;
+    return sbx_finish(box, NULL) == SBX_OK && !ended ? us / count : -1;
+}
+
+static double poll_quiet(void) {
+    return poll_box(0, 1000, 0);
+}
+
+static double poll_frames(void) {
+    return poll_box(1 << 30, 10, 16667);
 }
 
 /* ---- a function in a child ------------------------------------------------------------------- */
 
-static int fill(void *arg, void *ret, size_t ret_size)
-{
+static int fill(void *arg, void *ret, size_t ret_size) {
     memset(ret, *(int *)arg, ret_size);
     return 0;
 }
 
-static double call_sbx(void)
-{
+static double call_sbx(void) {
     double start = worker_now();
     sbx_config config;
     sbx_result result;
@@ -488,22 +455,19 @@ static double call_sbx(void)
     memset(&config, 0, sizeof config);
     config.contain = SBX_CONTAIN_GROUP;
     good = sbx_call(&config, fill, &value, ret, sizeof ret, &result) == SBX_OK && ret[63] == 7;
-    if (!good)
-        fail("call", &result);
+    if (!good) fail("call", &result);
     sbx_free(&result);
     return good ? worker_now() - start : -1;
 }
 
-static double call_hand(void)
-{
+static double call_hand(void) {
     double start = worker_now();
     char ret[64];
     int value = 7, status, result[2];
     ssize_t n;
     pid_t pid;
 
-    if (pipe2(result, O_CLOEXEC) != 0)
-        return -1;
+    if (pipe2(result, O_CLOEXEC) != 0) return -1;
     pid = fork();
     if (pid == 0) {
         fill(&value, ret, sizeof ret);
@@ -523,6 +487,7 @@ static const operation operations[] = {
     {"hand", hand_tiny},
     {"hand-bare", hand_bare},
     {"hand-quiet", hand_quiet},
+    {"bwrap", hand_bwrap},
     {"hand-drain", hand_drain},
     {"hand-capture", hand_capture},
     {"hand-call", call_hand},
@@ -532,6 +497,7 @@ static const operation operations[] = {
     {"run", run_group},
     {"run-bare", run_bare},
     {"run-auto", run_auto},
+    {"run-auto-bare", run_auto_bare},
     {"run-limits", run_limits},
     {"drain", run_drain},
     {"capture", run_capture},
@@ -540,20 +506,18 @@ static const operation operations[] = {
     {"turn-1000", turn_1000},
     {"turn-10", turn_10},
     {"poll", poll_quiet},
+    {"poll-frames", poll_frames},
     {"call", call_sbx},
 };
 
 /* The last so many of the CPUs: the first ones have more of the machine's own work to do. */
-static int use_cpus(int count)
-{
+static int use_cpus(int count) {
     cpu_set_t all, set;
     int cpu;
 
-    if (count <= 0)
-        return 0;
+    if (count <= 0) return 0;
     CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof all, &all) != 0)
-        return -1;
+    if (sched_getaffinity(0, sizeof all, &all) != 0) return -1;
     for (cpu = CPU_SETSIZE - 1; cpu >= 0 && count > 0; cpu--)
         if (CPU_ISSET(cpu, &all)) {
             CPU_SET(cpu, &set);
@@ -562,12 +526,10 @@ static int use_cpus(int count)
     return sched_setaffinity(0, sizeof set, &set);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     struct rlimit files;
 
-    if (argc != 5 || worker_grow(atol(argv[1])) != 0 || use_cpus(atoi(argv[2])) != 0)
-        return 2;
+    if (argc != 5 || worker_grow(atol(argv[1])) != 0 || use_cpus(atoi(argv[2])) != 0) return 2;
     tiny = argv[3];
     bare_argv[0] = argv[4];
     getrlimit(RLIMIT_NOFILE, &files); /* a thousand boxes need thousands of descriptors */

@@ -8,14 +8,12 @@ static char *tiny;
 static char buffer[65536];
 static int bytes, status;
 
-static void on_alloc(uv_handle_t *handle, size_t size, uv_buf_t *buf)
-{
+static void on_alloc(uv_handle_t *handle, size_t size, uv_buf_t *buf) {
     (void)handle, (void)size;
     *buf = uv_buf_init(buffer, sizeof buffer);
 }
 
-static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
-{
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
     (void)buf;
     if (n > 0)
         bytes += (int)n;
@@ -23,14 +21,12 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
         uv_close((uv_handle_t *)stream, NULL);
 }
 
-static void exited(uv_process_t *process, int64_t code, int signal)
-{
+static void exited(uv_process_t *process, int64_t code, int signal) {
     status = signal ? 1 : (int)code;
     uv_close((uv_handle_t *)process, NULL);
 }
 
-static double spawn(void)
-{
+static double spawn(void) {
     double start = worker_now();
     uv_loop_t *loop = uv_default_loop();
     uv_process_t process;
@@ -56,20 +52,17 @@ static double spawn(void)
     options.stdio_count = 3;
     bytes = 0;
     status = -1;
-    if (uv_spawn(loop, &process, &options) != 0)
-        return -1;
+    if (uv_spawn(loop, &process, &options) != 0) return -1;
     uv_read_start((uv_stream_t *)&out, on_alloc, on_read);
     uv_read_start((uv_stream_t *)&err, on_alloc, on_read);
     uv_run(loop, UV_RUN_DEFAULT);
     return bytes == 3 && status == 0 ? worker_now() - start : -1;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static const operation operations[] = {{"spawn", spawn}};
 
-    if (argc != 3 || worker_grow(atol(argv[1])) != 0)
-        return 2;
+    if (argc != 3 || worker_grow(atol(argv[1])) != 0) return 2;
     tiny = argv[2];
     return worker_main(operations, 1);
 }
