@@ -270,29 +270,34 @@ static int mode_escape(int argc, char **argv) {
     return atoi(then);
 }
 
-/* Everyone forks three more and leaves; never more than LIVE at a time or 20,000 in all. */
+/* Everyone forks three more and leaves when it is crowded; the first one stays, or leaves when
+   150 were made. Never more than LIVE at a time or 20,000 in all. To scatter, each starts a
+   session of its own. */
 static int mode_fork_bomb(int argc, char **argv) {
     long max_live = (long)number(argc, argv, 1, 300);
     long long end = now_ms() + LIFE_SECONDS * 1000 / 2;
     long *count = (long *)map(4096, MAP_SHARED); /* live now, made so far */
-    int made = 0;
+    int made = 0, first = 1, scatter = argc > 3;
+    int stay = strcmp(word(argc, argv, 2, ""), "stay") == 0;
     if (!count) return 91;
     signal(SIGCHLD, SIG_IGN);
     tether(argv[0]);
     count[0] = count[1] = 1;
-    while (now_ms() < end && count[1] < 20000) {
+    while (now_ms() < end && count[1] < 20000 && access(tether_path, F_OK) == 0) {
+        if (first && !stay && count[1] > 150) _exit(0);
         if (count[0] < max_live) {
             pid_t pid;
             __sync_add_and_fetch(&count[0], 1);
             __sync_add_and_fetch(&count[1], 1);
             pid = fork();
             if (pid == 0) {
-                made = 0;
+                made = first = 0;
                 alarm(LIFE_SECONDS);
+                if (scatter) setsid();
             } else if (pid < 0) {
                 __sync_sub_and_fetch(&count[0], 1);
                 sleep_ms(1);
-            } else if (++made == 3 && count[0] > max_live / 2) {
+            } else if (++made >= 3 && !first && count[0] > max_live / 2) {
                 __sync_sub_and_fetch(&count[0], 1);
                 _exit(0);
             }
@@ -629,9 +634,9 @@ static int mode_signal(int argc, char **argv) {
         if (size <= 0 || argc < 3 || strcmp(argv[2], space) == 0) return 97;
         got = kill(-1, which);
     }
-    if (strcmp(whom, "parent") == 0) {
-        if (argc < 3 || getppid() != (pid_t)number(argc, argv, 2, 0)) return 97;
-        got = kill(getppid(), which);
+    if (strcmp(whom, "host") == 0) {
+        if (number(argc, argv, 2, 0) <= 1) return 97;
+        got = kill((pid_t)number(argc, argv, 2, 0), which);
     }
     sleep_ms(50);
     return got < 0 ? 1 : 0;
@@ -938,7 +943,7 @@ static const struct mode {
     {"pwd", mode_pwd, "its directory"},
     /* test_attacks.c, test_host.c */
     {"escape", mode_escape, "HOW TETHER [CODE|stay|crash [hold|close|flood]]: one gets away"},
-    {"fork_bomb", mode_fork_bomb, "TETHER [LIVE]: forks all the time"},
+    {"fork_bomb", mode_fork_bomb, "TETHER [LIVE [stay|leave [scatter]]]: forks all the time"},
     {"ignore", mode_ignore, "ignore|catch|block|leave [TETHER]: no signal ends it"},
     {"term", mode_term, "CODE: exits with it on SIGTERM"},
     {"stop", mode_stop, "self|again|children [TETHER [stay]]: stops itself or its children"},
@@ -954,7 +959,7 @@ static const struct mode {
     {"open_many", mode_open_many, "COUNT: tells how many it could open"},
     {"fill_file", mode_fill_file, "PATH BYTES [default|ignore|quiet]: SIGXFSZ or not"},
     {"limits", mode_limits, "its rlimits: name, soft, hard"},
-    {"signal", mode_signal, "group|parent|all SIGNAL [PARENT|NAMESPACE]"},
+    {"signal", mode_signal, "group|host|all SIGNAL [PID|NAMESPACE]: 0 if somebody got it"},
     {"fds", mode_fds, "its open descriptors"},
     {"forge", mode_forge, "CODE [VALUE]: fake records into every descriptor but 1 and 2"},
     {"binary", mode_binary, "every byte value, on both streams"},
