@@ -333,7 +333,7 @@ static void print_measure(const measure *m, int rounds) {
         format_cell(theirs, sizeof theirs, median_us(b, rounds), m->megabytes);
         ratio = median_ratio(a, b, rounds);
         if (m->megabytes > 0) ratio = 1 / ratio;
-        snprintf(ratio_text, sizeof ratio_text, "%.2f", ratio);
+        snprintf(ratio_text, sizeof ratio_text, "%.3f", ratio);
     }
     if (m->kind == AT_MOST) {
         held = ratio <= m->target;
