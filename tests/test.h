@@ -93,6 +93,15 @@ const char *test_run(const sbx_config *config, sbx_result *result);
         EXPECT_STREQ("", test_flaw_);                                                              \
     } while (0)
 
+/* For a child that says a word when it is ready and is then timed out: as TEST_RUN, but again with
+   more time if the word has not come. So the time can be short where the machine is fast. */
+const char *test_run_ready(sbx_config *config, const char *word, sbx_result *result);
+#define TEST_RUN_READY(config, word, result)                                                       \
+    do {                                                                                           \
+        const char *test_flaw_ = test_run_ready((config), (word), (result));                       \
+        EXPECT_STREQ("", test_flaw_);                                                              \
+    } while (0)
+
 /* Shows names, and the message if it is another one. */
 #define EXPECT_VERDICT(wanted, result)                                                             \
     EXPECT_STREQ_MSG(sbx_verdict_name(wanted), sbx_verdict_name((result).verdict),                 \
@@ -190,5 +199,17 @@ void test_free(void *block);
 void test_fail_allocation(long nth); /* the nth from now on fails, once; 0 = none */
 long test_allocations(void);         /* since the last test_fail_allocation */
 long test_live_blocks(void);
+
+/* ==== A clock that can be moved (tests/test_clock.c) ========================================== */
+
+/* The header reads the clocks through functions of the test program. A test moves the monotonic
+   clock instead of waiting, and makes the wall clock jump, which must not matter at all. */
+extern long long test_clock_skew_ms;          /* added to the monotonic clock */
+void test_wall_clock_jump(long long seconds); /* every look at the wall clock is so much later */
+int test_clock_can_move(void);                /* 0 = neither works in this build */
+
+/* A run that times out as soon as it has said the text on stdout, not earlier and hardly later:
+   with the checks of test_run, and a timeout_ms and on_output of its own. "" = all is well. */
+const char *test_run_late(const sbx_config *config, const char *said, sbx_result *result);
 
 #endif /* SBX_TEST_H */

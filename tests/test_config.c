@@ -185,8 +185,8 @@ static const char *limit_refused(int i, long long value) {
 }
 
 UTEST(config, negative_limits) {
-    static const long long wrong[] = {-2, -3, -1000, -4096, -(1LL << 31), -(1LL << 32), -(1LL << 62),
-                                      LLONG_MIN + 1, LLONG_MIN};
+    static const long long wrong[] = {-2, -3, -1000, -4096, -(1LL << 31), -(1LL << 32),
+                                      -(1LL << 62), LLONG_MIN + 1, LLONG_MIN};
     int i, j;
     for (i = 0; i < LIMITS; i++)
         for (j = 0; j < (int)(sizeof wrong / sizeof *wrong); j++)
@@ -682,9 +682,9 @@ static const char *clamp_flaw(int i, long long own, long long most) {
 }
 
 UTEST(config, clamp_takes_the_lower) {
-    static const long long values[] = {0,     -1,    1,     2,       100,     2999,          3000,
-                                       3001,  29999, 30000, 30001,   1048575, 1048576,       1048577,
-                                       1 << 30, 1LL << 40};
+    static const long long values[] = {0,     -1,      1,       2,       100,     2999,
+                                       3000,  3001,    29999,   30000,   30001,   1048575,
+                                       1048576, 1048577, 1 << 30, 1LL << 40};
     int count = (int)(sizeof values / sizeof *values), i, j, k;
     for (i = 0; i < LIMITS; i++)
         for (j = 0; j < count; j++)
@@ -918,8 +918,9 @@ static size_t valid_prefix(const char *text, size_t size, size_t max) {
 UTEST(config, utf8_every_cut_of_valid_text) {
     static const char *const texts[] = {
         "", "a", "plain ascii", "caf\xc3\xa9", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x99\x82",
-        "a\xc3\xa9" "b\xe2\x82\xac" "c\xf0\x9f\x99\x82" "d", "\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf",
-        "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", "\xf0\x9f\x99\x82\xf0\x9f\x99\x82\xf0\x9f\x99\x82"};
+        "a\xc3\xa9" "b\xe2\x82\xac" "c\xf0\x9f\x99\x82" "d",
+        "\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf", "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf",
+        "\xf0\x9f\x99\x82\xf0\x9f\x99\x82\xf0\x9f\x99\x82"};
     int i;
     for (i = 0; i < (int)(sizeof texts / sizeof *texts); i++) {
         size_t size = strlen(texts[i]), max;
