@@ -9,7 +9,7 @@ COMPILE = $(CC) -std=c99 $(CFLAGS) $(WARN) -pthread
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 OBJECTS = $(patsubst tests/%.c,%.o,$(wildcard tests/test_*.c)) main.o impl.o
-HEADERS = sbx.h tests/test.h tests/utest.h
+HEADERS = sbx.h $(wildcard tests/*.h)
 EXAMPLES = $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c))
 RUN = BUILD='$(BUILD)' CC='$(CC)' sh tests/run.sh
 

@@ -32,8 +32,11 @@ tidy() {
     missing clang-tidy && return
     checks='-*,clang-analyzer-*,bugprone-*,cert-*,concurrency-*,misc-*,performance-*,portability-*'
     for no in bugprone-easily-swappable-parameters bugprone-assignment-in-if-condition \
+        bugprone-implicit-widening-of-multiplication-result bugprone-misplaced-widening-cast \
         bugprone-narrowing-conversions bugprone-reserved-identifier cert-dcl37-c cert-dcl51-cpp \
-        cert-err33-c cert-err34-c concurrency-mt-unsafe misc-no-recursion clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling; do
+        bugprone-branch-clone cert-err33-c cert-err34-c concurrency-mt-unsafe misc-no-recursion \
+        clang-analyzer-security.insecureAPI.strcpy \
+        clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling; do
         checks="$checks,-$no"
     done
     for mode in $modes; do
@@ -49,7 +52,8 @@ cppcheck_header() {
     missing cppcheck && return
     for mode in $modes; do
         cppcheck --quiet --std=c99 --enable=warning,performance,portability --inline-suppr \
-            --suppress=uninitvar --suppress=legacyUninitvar --error-exitcode=1 -D__linux__ -D__x86_64__ -D__GNUC__=12 "$mode" -I. \
+            --suppress=uninitvar --suppress=legacyUninitvar --error-exitcode=1 \
+            -D__linux__ -D__x86_64__ -D__GNUC__=12 "$mode" -I. \
             tests/compile/impl.c >"$log" 2>&1
         verdict "cppcheck $mode" $?
     done
@@ -69,16 +73,16 @@ leaks() {
     done
 }
 
-# The suites that use threads, under ThreadSanitizer.
+# Every test with "thread" in its name, under ThreadSanitizer. Some of them fork a copy of the host
+# first, which it calls unsupported by default.
 threads() {
     if [ -f "$BUILD/tsan/unavailable" ]; then
         echo "skipped: threads ($(cat "$BUILD/tsan/unavailable"))"
         return
     fi
-    for filter in '*thread*'; do
-        "$BUILD/tsan/tests" "--filter=$filter" --enable-mixed-units >"$log" 2>&1
-        verdict "ThreadSanitizer, $filter" $?
-    done
+    TSAN_OPTIONS=die_after_fork=0 "$BUILD/tsan/tests" '--filter=*thread*' >"$log" 2>&1 &&
+        grep -q '^\[       OK \]' "$log"
+    verdict "ThreadSanitizer" $?
 }
 
 case $1 in

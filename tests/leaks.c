@@ -17,8 +17,6 @@ static void counted_free(void *block);
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define HOST_SECONDS 600 /* a hang ends this program */
-
 static long live_blocks;
 
 static void *counted_realloc(void *block, size_t size) {
@@ -172,7 +170,7 @@ static int many(const char *what, int (*once)(long), long count) {
 int main(int argc, char **argv) {
     long count = argc > 1 ? atol(argv[1]) : 10000;
     int ok;
-    alarm(HOST_SECONDS);
+    alarm(60 + (unsigned)count / 20); /* a hang ends this program */
     ok = many("runs", good_run, count);
     ok &= many("failed starts", failed_start, count);
     ok &= many("dropped boxes", dropped_box, count / 10);
