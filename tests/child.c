@@ -30,7 +30,9 @@
 #include <unistd.h>
 #ifdef __linux__
 #include <sched.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #endif
 
@@ -277,14 +279,15 @@ static int mode_fork_bomb(int argc, char **argv) {
     long max_live = (long)number(argc, argv, 1, 300);
     long long end = now_ms() + LIFE_SECONDS * 1000 / 2;
     long *count = (long *)map(4096, MAP_SHARED); /* live now, made so far */
-    int made = 0, first = 1, scatter = argc > 3;
+    int made = 0, first = 1, told = 0, scatter = argc > 3;
     int stay = strcmp(word(argc, argv, 2, ""), "stay") == 0;
     if (!count) return 91;
     signal(SIGCHLD, SIG_IGN);
     tether(argv[0]);
     count[0] = count[1] = 1;
     while (now_ms() < end && count[1] < 20000 && access(tether_path, F_OK) == 0) {
-        if (first && !stay && count[1] > 150) _exit(0);
+        if (first && count[1] > 150 && !told) say("ready\n"), told = 1;
+        if (first && count[1] > 150 && !stay) _exit(0);
         if (count[0] < max_live) {
             pid_t pid;
             __sync_add_and_fetch(&count[0], 1);
@@ -350,7 +353,6 @@ static int mode_stop(int argc, char **argv) {
     const char *how = word(argc, argv, 0, "self");
     int i;
     die_with_parent();
-    say("ready\n");
     if (strcmp(how, "children") == 0) {
         for (i = 0; i < 3; i++) {
             pid_t pid = spawn();
@@ -363,12 +365,14 @@ static int mode_stop(int argc, char **argv) {
             }
             waitpid(pid, &status, WUNTRACED);
         }
+        say("ready\n");
         return strcmp(word(argc, argv, 2, "leave"), "stay") == 0 ? sleep_out_life() : 0;
     }
     if (strcmp(how, "again") == 0) {
         signal(SIGTERM, SIG_IGN);
         signal(SIGCONT, stop_again);
     }
+    say("ready\n");
     raise(SIGSTOP);
     return sleep_out_life();
 }
@@ -702,7 +706,7 @@ static int mode_ids(int argc, char **argv) {
 
 static void *outlive_main(void *how) {
     char *const argv[] = {"child", "exit", "6", NULL};
-    sleep_ms(100);
+    sleep_ms(40);
     say("thread\n");
     if (strcmp((const char *)how, "exec") == 0) execv(program, argv);
     exit(5);
@@ -923,6 +927,473 @@ static int mode_processes(int argc, char **argv) {
     return 0;
 }
 
+/* ==== Modes of test_tree.c, treesoak.c and test_cgroup.c ====================================== */
+
+static long *shared_counts; /* visible to all of a bomb: [0] = made so far, [1] = one per starter */
+
+static pid_t bomb_fork(const char *how) {
+    pid_t pid;
+#ifdef __linux__
+    if (strstr(how, "parent"))
+        pid = (pid_t)syscall(SYS_clone, (long)(CLONE_PARENT | SIGCHLD), 0L, 0L, 0L, 0L);
+    else
+#endif
+        pid = fork();
+    if (pid != 0) return pid;
+    __sync_add_and_fetch(&shared_counts[0], 1);
+    alarm(LIFE_SECONDS);
+    if (strstr(how, "setsid")) setsid();
+    return 0;
+}
+
+/* Hands over to a new process again and again, or burns, or just stays. */
+static void bomb_member(const char *how, long most) {
+    long long end = now_ms() + LIFE_SECONDS * 1000;
+    static volatile unsigned sink;
+    int i;
+    for (i = 1; i < 65 && strstr(how, "stubborn"); i++) signal(i, SIG_IGN);
+    __sync_add_and_fetch(&shared_counts[1], 1);
+    while (now_ms() < end && access(tether_path, F_OK) == 0) {
+        if (strstr(how, "spin")) {
+            for (i = 0; i < 1000000; i++) sink = sink + 1;
+        } else if (strstr(how, "relay") && shared_counts[0] < most) {
+            if (bomb_fork(how) > 0) _exit(0);
+        } else {
+            sleep_ms(5);
+        }
+    }
+    _exit(0);
+}
+
+/* LIVE processes at a time beside the first one, which says "full" when all are there. The relays
+   among them end as a whole after MOST forks. */
+static int mode_tree_bomb(int argc, char **argv) {
+    const char *how = word(argc, argv, 0, "relay");
+    long long live = number(argc, argv, 2, 100), most = number(argc, argv, 3, 20000), i;
+    if (argc < 2 || live > 500 || most > 50000) return 96;
+    shared_counts = (long *)map(4096, MAP_SHARED);
+    if (!shared_counts) return 91;
+    signal(SIGCHLD, SIG_IGN);
+    tether(argv[1]);
+    for (i = 0; i < live; i++) {
+        pid_t pid = bomb_fork(how);
+        if (pid < 0) return 91;
+        if (pid == 0) bomb_member(how, (long)most);
+    }
+    for (i = 0; i < LIFE_SECONDS * 1000 && shared_counts[1] < live; i++) sleep_ms(1);
+    say("full\n");
+    return linger();
+}
+
+#ifdef __linux__
+static void hold_fds_of(const char *dir) {
+    static const int how[] = {O_WRONLY, O_RDWR, O_RDONLY};
+    char path[128], link[64];
+    int fd, i, held = 0;
+    for (fd = 0; fd < 64; fd++) {
+        ssize_t size;
+        snprintf(path, sizeof path, "%s/fd/%d", dir, fd);
+        size = readlink(path, link, sizeof link - 1);
+        if (size <= 0) continue;
+        link[size] = 0;
+        if (strncmp(link, "pipe:", 5) != 0 && strncmp(link, "socket:", 7) != 0) continue;
+        for (i = 0; i < 3; i++) held += open(path, how[i] | O_NONBLOCK) >= 0;
+    }
+    fprintf(stderr, "%s: %d held\n", dir, held);
+}
+
+static void steal_fds_of(int pid) {
+    int pidfd = (int)syscall(434, pid, 0), fd, held = 0; /* pidfd_open */
+    for (fd = 0; fd < 64; fd++) held += syscall(438, pidfd, fd, 0) >= 0; /* pidfd_getfd */
+    fprintf(stderr, "%d stolen\n", held);
+}
+
+static void tell(const char *what, long got) {
+    fprintf(stderr, "%s: %s\n", what, got < 0 ? strerror(errno) : "done");
+}
+
+static void nest_namespaces(int levels) {
+    int own = geteuid() == 0 ? CLONE_NEWPID | CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWPID;
+    while (levels-- > 0) {
+        long got = syscall(SYS_unshare, (long)own);
+        tell("nested namespace", got);
+        if (got < 0) return;
+        if (spawn() > 0) {
+            while (wait(NULL) > 0) {
+            }
+            _exit(0);
+        }
+    }
+}
+
+/* The host's own /proc lies below the one of the tree: with privileges it can be laid bare. */
+static void reach_host(int host) {
+    char path[64];
+    int i, fd;
+    tell("umount", umount2("/proc", MNT_DETACH));
+    snprintf(path, sizeof path, "/proc/%d/ns/pid", host);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    tell("namespace of the host", fd);
+    if (fd >= 0) tell("setns", syscall(SYS_setns, (long)fd, (long)CLONE_NEWPID));
+    if (fd >= 0) close(fd);
+    snprintf(path, sizeof path, "/proc/%d", host);
+    hold_fds_of(path);
+    for (i = 0; i < 2; i++)
+        if (spawn() > 0) _exit(0);
+}
+
+/* What a descendant tries so that pid 1, and with it the tree, may live on. */
+static void meddle(const char *how, int host) {
+    int i;
+    if (strcmp(how, "fds") == 0) hold_fds_of("/proc/1");
+    if (strcmp(how, "steal") == 0) steal_fds_of(1);
+    if (strcmp(how, "seize") == 0) {
+        tell("seize", ptrace(PTRACE_SEIZE, 1, NULL, NULL));
+        tell("interrupt", ptrace(PTRACE_INTERRUPT, 1, NULL, NULL));
+    }
+    if (strcmp(how, "attach") == 0) tell("attach", ptrace(PTRACE_ATTACH, 1, NULL, NULL));
+    if (strcmp(how, "stop") == 0)
+        for (i = 1; i < 65; i++) kill(1, i == SIGSTOP ? SIGKILL : i);
+    if (strcmp(how, "stop") == 0) tell("stop", kill(1, SIGSTOP));
+    if (strcmp(how, "memory") == 0) tell("memory", open("/proc/1/mem", O_RDWR));
+    if (strcmp(how, "idle") == 0) {
+        struct sched_param zero_priority;
+        memset(&zero_priority, 0, sizeof zero_priority);
+        tell("idle", syscall(SYS_sched_setscheduler, 1L, 5L, &zero_priority)); /* SCHED_IDLE */
+        tell("nice", setpriority(PRIO_PROCESS, 1, 19));
+    }
+    if (strcmp(how, "nested") == 0) nest_namespaces(3);
+    if (strcmp(how, "host") == 0) reach_host(host);
+}
+
+/* Only inside another PID namespace than the one that is named: there it reaches the tree alone. */
+static int kill_all_but_me(const char *space_of_host) {
+    char space[64];
+    ssize_t size = readlink("/proc/self/ns/pid", space, sizeof space - 1);
+    space[size < 0 ? 0 : size] = 0;
+    if (size <= 0 || !*space_of_host || strcmp(space, space_of_host) == 0) return -1;
+    return kill(-1, SIGKILL);
+}
+
+static int mode_tree_hostile(int argc, char **argv) {
+    const char *how = word(argc, argv, 0, ""), *more = word(argc, argv, 3, "");
+    int ready[2], i;
+    char byte;
+    if (argc < 3 || pipe(ready) < 0) return 96;
+    if (spawn() == 0) {
+        close(ready[0]);
+        setsid();
+        tether(argv[1]);
+        meddle(how, atoi(more));
+        for (i = 0; i < 20 && strcmp(how, "idle") == 0; i++)
+            if (spawn() == 0) {
+                setsid();
+                close(ready[1]);
+                while (access(tether_path, F_OK) == 0) {
+                }
+                _exit(0);
+            }
+        close(ready[1]);
+        if (strcmp(how, "all") == 0 && kill_all_but_me(more) < 0) say("not here\n");
+        _exit(linger());
+    }
+    close(ready[1]);
+    while (read(ready[0], &byte, 1) > 0) {
+    }
+    say("away\n");
+    if (strcmp(argv[2], "stay") == 0) return linger();
+    return atoi(argv[2]);
+}
+
+static int put(const char *path, const char *text) {
+    int fd = open(path, O_WRONLY);
+    ssize_t size = fd < 0 ? -1 : write(fd, text, strlen(text));
+    if (fd >= 0) close(fd);
+    return size == (ssize_t)strlen(text);
+}
+
+/* Mounts of its own: as an ordinary user in a user namespace where it keeps its number. */
+static int own_mounts(void) {
+    long uid = (long)geteuid(), gid = (long)getegid();
+    char map_of_ids[64];
+    if (syscall(SYS_unshare, (long)(CLONE_NEWNS | (uid ? CLONE_NEWUSER : 0))) < 0) return 0;
+    if (uid) {
+        put("/proc/self/setgroups", "deny");
+        snprintf(map_of_ids, sizeof map_of_ids, "%ld %ld 1", uid, uid);
+        if (!put("/proc/self/uid_map", map_of_ids)) return 0;
+        snprintf(map_of_ids, sizeof map_of_ids, "%ld %ld 1", gid, gid);
+        if (!put("/proc/self/gid_map", map_of_ids)) return 0;
+    }
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+/* Hides from whoever looks through this process's own root: HOW = tmpfs|fifo|fake|chroot. */
+static int hide(const char *how) {
+    const char *file[] = {"stat", "status", "smaps_rollup", "statm"};
+    char path[64];
+    int pid, i;
+    if (!own_mounts()) return 0;
+    if (strcmp(how, "chroot") == 0)
+        return mount("none", "/tmp", "tmpfs", 0, NULL) == 0 && chroot("/tmp") == 0;
+    if (mount("none", "/proc", "tmpfs", 0, NULL) < 0) return 0;
+    for (pid = 1; pid < 4 && strcmp(how, "tmpfs") != 0; pid++) {
+        snprintf(path, sizeof path, "/proc/%d", pid);
+        mkdir(path, 0755);
+        for (i = 0; i < 4; i++) {
+            snprintf(path, sizeof path, "/proc/%d/%s", pid, file[i]);
+            if (strcmp(how, "fifo") == 0) {
+                if (mkfifo(path, 0644) < 0) return 0;
+            } else {
+                FILE *to = fopen(path, "w");
+                if (!to) return 0;
+                fprintf(to, i ? "VmRSS: %d kB\n" : "%d (x) S 0 2 2 0 -1 0 0 0 0 0 0 0 0 0\n", pid);
+                fclose(to);
+            }
+        }
+    }
+    return 1;
+}
+#else
+static int kill_all_but_me(const char *space_of_host) { return space_of_host ? -1 : 0; }
+static int hide(const char *how) { return how == NULL; }
+static int mode_tree_hostile(int argc, char **argv) { return argc && argv && kill_all_but_me(""); }
+#endif
+
+/* Hides, says so, and goes over the limits that it is told. */
+static int mode_tree_hide(int argc, char **argv) {
+    long long mb = number(argc, argv, 1, 100), hold = number(argc, argv, 2, 5000);
+    if (mb > 512) return 96;
+    if (!hide(word(argc, argv, 0, "tmpfs"))) {
+        say("cannot hide\n");
+        return 0;
+    }
+    sleep_ms(50); /* long enough for a look at the empty place */
+    say("hidden\n");
+    if (touch_memory(mb, MAP_PRIVATE) != 0) return 1;
+    sleep_ms(hold);
+    return 0;
+}
+
+/* One without parents and in a session of its own. 1 = that one. */
+static int orphan(void) {
+    pid_t pid = spawn();
+    if (pid > 0) {
+        waitpid(pid, NULL, 0);
+        return 0;
+    }
+    if (spawn() > 0) _exit(0);
+    setsid();
+    return 1;
+}
+
+static void burn_slices(long long slice, const char *path) {
+    long long end = now_ms() + LIFE_SECONDS * 1000;
+    while (now_ms() < end && access(path, F_OK) == 0) {
+        burn("user", slice);
+        if (spawn() > 0) _exit(0);
+    }
+    _exit(0);
+}
+
+/* PROCESSES orphans that burn; with a SLICE each hands over to the next one after so many ms. */
+static int mode_tree_burn(int argc, char **argv) {
+    long long processes = number(argc, argv, 1, 1), slice = number(argc, argv, 2, 0), i;
+    if (argc < 1 || processes > 16) return 96;
+    tether(argv[0]);
+    for (i = 0; i < processes; i++)
+        if (orphan()) {
+            if (slice) burn_slices(slice, argv[0]);
+            while (access(tether_path, F_OK) == 0) burn("user", 5000);
+            _exit(0);
+        }
+    say("away\n");
+    return linger();
+}
+
+/* MB in each of so many orphans, and none in the program itself. */
+static int mode_tree_memory(int argc, char **argv) {
+    long long mb = number(argc, argv, 1, 1), processes = number(argc, argv, 2, 1), i;
+    if (argc < 1 || mb * processes > 512) return 96;
+    tether(argv[0]);
+    for (i = 0; i < processes; i++)
+        if (orphan()) _exit(touch_memory(mb, MAP_PRIVATE) || linger());
+    say("away\n");
+    return linger();
+}
+
+/* Touches up to MB as fast as it goes and notes in FILE how far it came. */
+static int mode_tree_grow(int argc, char **argv) {
+    long long mb = number(argc, argv, 1, 256), i;
+    int fd = open(word(argc, argv, 0, ""), O_RDWR);
+    volatile long long *note;
+    char *block;
+    size_t page = 4096, size;
+    if (fd < 0 || mb > 1024) return 96;
+    size = (size_t)mb << 20;
+    note = (volatile long long *)mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    block = (char *)map(size, MAP_PRIVATE);
+    if (note == (volatile long long *)MAP_FAILED || !block) return 91;
+    if (strcmp(word(argc, argv, 2, ""), "orphan") == 0 && !orphan()) return linger();
+    for (i = 0; i < (long long)size; i += (long long)page) {
+        block[i] = 1;
+        *note = i + (long long)page;
+    }
+    sleep_ms(number(argc, argv, 3, 2000));
+    return 0;
+}
+
+static long high_water_kb(void) {
+    char line[128];
+    long kb = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "VmHWM:", 6) == 0) kb = atol(line + 6);
+    if (file) fclose(file);
+    return kb;
+}
+
+/* After BEFORE ms each of PROCESSES has MB for MS; prints their sum in KB, and leaves AFTER ms. */
+static int mode_tree_peak(int argc, char **argv) {
+    size_t size = (size_t)number(argc, argv, 1, 1) << 20;
+    long long hold = number(argc, argv, 2, 20), processes = number(argc, argv, 3, 1), i;
+    int away = strcmp(word(argc, argv, 0, "self"), "self") != 0, start[2], sum[2];
+    long kb, all = 0;
+    char *block, byte;
+    if (size * (size_t)processes > (size_t)512 << 20) return 96;
+    if (pipe(start) < 0 || pipe(sum) < 0) return 91;
+    sleep_ms(number(argc, argv, 4, 0));
+    for (i = 0; i < processes; i++) {
+        if (away && spawn() > 0) continue;
+        if (away) {
+            close(start[1]);
+            if (read(start[0], &byte, 1) != 0) _exit(93);
+        }
+        block = (char *)map(size, MAP_PRIVATE);
+        if (!block) return 91;
+        memset(block, 1, size);
+        kb = high_water_kb();
+        sleep_ms(hold);
+        munmap(block, size);
+        if (write(sum[1], &kb, sizeof kb) != sizeof kb) return 93;
+        if (away) _exit(0);
+    }
+    close(start[1]); /* all at once */
+    close(sum[1]);
+    while (read(sum[0], &kb, sizeof kb) == sizeof kb) all += kb;
+    printf("%ld\n", all + (away ? high_water_kb() : 0));
+    fflush(stdout);
+    sleep_ms(number(argc, argv, 5, 0));
+    return 0;
+}
+
+static void tell_link(const char *name) {
+    char path[64], to[PATH_MAX];
+    ssize_t size;
+    snprintf(path, sizeof path, "/proc/self/%s", name);
+    size = readlink(path, to, sizeof to - 1);
+    to[size < 0 ? 0 : size] = 0;
+    printf("%s %s\n", name, to);
+}
+
+static void tell_status(const char *const *labels) {
+    char line[512];
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file)) {
+        const char *const *label;
+        for (label = labels; *label; label++)
+            if (strncmp(line, *label, strlen(*label)) == 0) printf("%s", line);
+    }
+    if (file) fclose(file);
+}
+
+/* All that an ordinary program can see of its surroundings and that no box should change. */
+static int mode_tree_facts(int argc, char **argv) {
+    static const char *const labels[] = {"Uid:", "Gid:", "CapInh:", "CapPrm:", "CapEff:", "CapAmb:",
+                                         "NoNewPrivs:", "Seccomp:", "SigBlk:", "SigIgn:",
+                                         "Cpus_allowed:", "Umask:", NULL};
+    char path[PATH_MAX], name[64] = "";
+    struct rlimit limit;
+    struct stat root;
+    char **at;
+    int i;
+    (void)argc, (void)argv;
+    printf("ids %ld %ld %ld %ld\n", (long)getuid(), (long)geteuid(), (long)getgid(),
+           (long)getegid());
+    printf("cwd %s\n", getcwd(path, sizeof path) ? path : "?");
+    printf("nice %d\n", getpriority(PRIO_PROCESS, 0));
+    for (i = 0; i < 16; i++)
+        if (i != RLIMIT_CORE && getrlimit((unsigned)i, &limit) == 0)
+            printf("limit %d %llu %llu\n", i, (unsigned long long)limit.rlim_cur,
+                   (unsigned long long)limit.rlim_max);
+    if (stat("/", &root) == 0)
+        printf("root %lld %lld\n", (long long)root.st_dev, (long long)root.st_ino);
+    gethostname(name, sizeof name - 1);
+    printf("host %s\n", name);
+    for (i = 0; i < 3; i++) printf("terminal %d %d\n", i, isatty(i));
+    for (at = environ; *at; at++) printf("env %s\n", *at);
+#ifdef __linux__
+    printf("dumpable %d\n", prctl(PR_GET_DUMPABLE, 0, 0, 0, 0));
+    printf("policy %d\n", sched_getscheduler(0));
+    printf("slack %d\n", prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0));
+    tell_link("exe");
+    tell_link("cwd");
+    tell_link("root");
+    tell_link("ns/net");
+    tell_link("ns/ipc");
+    tell_link("ns/uts");
+    tell_status(labels);
+#endif
+    return 0;
+}
+
+/* How it stands in its tree: pid, parent, what /proc says of itself, and who else is there. */
+static int mode_tree_place(int argc, char **argv) {
+    char self[64] = "", path[64], line[256] = "";
+    ssize_t size = readlink("/proc/self", self, sizeof self - 1);
+    FILE *file;
+    int pid, others = 0;
+    self[size < 0 ? 0 : size] = 0;
+    (void)argc, (void)argv;
+    printf("pid %ld parent %ld self %s\n", (long)getpid(), (long)getppid(), self);
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)getpid());
+    file = fopen(path, "r");
+    if (file && !fgets(line, sizeof line, file)) line[0] = 0;
+    if (file) fclose(file);
+    printf("stat %d\n", atoi(line));
+    for (pid = 1; pid < 40000; pid++) { /* by number, so that kill's view is checked as well */
+        if (pid != getpid() && (kill(pid, 0) == 0 || errno == EPERM)) others++;
+    }
+    printf("others %d\n", others);
+#ifdef __linux__
+    tell_link("ns/pid");
+    tell_link("ns/user");
+    tell_link("ns/mnt");
+#endif
+    return 0;
+}
+
+static void *sleep_in_thread(void *arg) {
+    (void)arg;
+    sleep_out_life();
+    return NULL;
+}
+
+/* How many threads it can have beside its first; `nested`: from inside a new user namespace. */
+static int mode_tree_threads(int argc, char **argv) {
+    long long wanted = number(argc, argv, 0, 10), made = 0;
+    pthread_attr_t small;
+    pthread_t thread;
+#ifdef __linux__
+    if (argc > 1 && syscall(SYS_unshare, (long)CLONE_NEWUSER) < 0) return 95;
+#endif
+    if (wanted > 300 || pthread_attr_init(&small) || pthread_attr_setstacksize(&small, 65536))
+        return 96;
+    while (made < wanted && pthread_create(&thread, &small, sleep_in_thread, NULL) == 0) made++;
+    printf("%lld\n", made);
+    fflush(stdout);
+    _exit(0);
+}
+
 /* ==== The table =============================================================================== */
 
 static int mode_list(int argc, char **argv);
@@ -980,6 +1451,17 @@ static const struct mode {
     {"reserve", mode_reserve, "MB USED [MS]: reserves much, uses little"},
     {"terminal", mode_terminal, "what it can read from stdin and /dev/tty"},
     {"processes", mode_processes, "COUNT: tells how many it could have at once"},
+    /* test_tree.c, treesoak.c, test_cgroup.c */
+    {"tree_bomb", mode_tree_bomb, "relay|spin|stay[+setsid+parent+stubborn] TETHER LIVE [MOST]"},
+    {"tree_hostile", mode_tree_hostile, "HOW TETHER CODE|stay [HOST]: a descendant meddles"},
+    {"tree_hide", mode_tree_hide, "tmpfs|fifo|fake|chroot MB [MS]: covers its /proc, uses memory"},
+    {"tree_burn", mode_tree_burn, "TETHER PROCESSES [SLICE]: orphans that burn"},
+    {"tree_memory", mode_tree_memory, "TETHER MB PROCESSES: orphans that use memory"},
+    {"tree_grow", mode_tree_grow, "FILE MB [orphan [MS]]: touches memory at full speed"},
+    {"tree_peak", mode_tree_peak, "self|children MB MS PROCESSES [BEFORE [AFTER]]"},
+    {"tree_facts", mode_tree_facts, "what it can see of its surroundings"},
+    {"tree_place", mode_tree_place, "its place in the tree"},
+    {"tree_threads", mode_tree_threads, "COUNT [nested]: tells how many it could have"},
     {NULL, NULL, NULL},
 };
 

@@ -94,7 +94,7 @@ const char *test_run(const sbx_config *config, sbx_result *result);
     } while (0)
 
 /* For a child that says a word when it is ready and is then timed out: as TEST_RUN, but again with
-   more time if the word has not come. So the time can be short where the machine is fast. */
+   more time if the word has not come ("" = anything). So the time can be short where the machine is fast. */
 const char *test_run_ready(sbx_config *config, const char *word, sbx_result *result);
 #define TEST_RUN_READY(config, word, result)                                                       \
     do {                                                                                           \

@@ -11,6 +11,7 @@
 
 #define MB (1024LL * 1024)
 #define LONG_MS 15000 /* longer than anything here takes, shorter than the child's own 20 s */
+#define SHORT_MS 50   /* for what is to be timed out; TEST_RUN_READY gives more if need be */
 
 /* ==== 1, 2, 3, 8: leaving the group =========================================================== */
 
@@ -27,15 +28,14 @@ static void expect_escape(int *utest_result, const char *how, const char *then, 
         ASSERT_TRUE(test_tether_open(&tether));
         config.argv = test_child_argv("escape", how, tether.path, then, act);
         config.contain = tree ? SBX_CONTAIN_AUTO : SBX_CONTAIN_GROUP;
-        config.timeout_ms = verdict == SBX_TIMED_OUT ? 200 : LONG_MS;
+        config.timeout_ms = verdict == SBX_TIMED_OUT ? SHORT_MS : LONG_MS;
         config.grace_ms = -1;
-        config.output_bytes = SBX_UNLIMITED;
         config.truncate_output = 1;
-        TEST_RUN(&config, &result);
+        TEST_RUN_READY(&config, strcmp(act, "flood") == 0 ? "" : "away\n", &result);
         EXPECT_VERDICT(verdict, result);
         if (strcmp(act, "flood") != 0) EXPECT_STREQ("away\n", result.out.data);
         EXPECT_LT(result.wall_us, 12 * 1000000LL);
-        EXPECT_EQ(1, test_tether_lines(&tether));
+        EXPECT_GE(test_tether_lines(&tether), 1);
         if (result.enforced & SBX_BY_TREE)
             EXPECT_FALSE(test_tether_held(&tether));
         else if (strcmp(act, "flood") != 0) /* that one ends when its pipe is closed */
@@ -106,11 +106,11 @@ UTEST(attack, a08_clone_parent) {
                 ASSERT_TRUE(test_tether_open(&tether));
                 config.argv = test_child_argv("escape", how[i], tether.path, then[j]);
                 config.contain = tree ? SBX_CONTAIN_AUTO : SBX_CONTAIN_GROUP;
-                config.timeout_ms = j == 1 ? 100 : LONG_MS;
+                config.timeout_ms = j == 1 ? SHORT_MS : LONG_MS;
                 config.grace_ms = -1;
-                TEST_RUN(&config, &result); /* no child of the host is left: checked there */
+                TEST_RUN_READY(&config, "away\n", &result); /* checks for children of the host */
                 EXPECT_VERDICT(verdicts[j], result);
-                EXPECT_EQ(1, test_tether_lines(&tether));
+                EXPECT_GE(test_tether_lines(&tether), 1);
                 EXPECT_FALSE(test_tether_held(&tether));
                 EXPECT_TRUE(test_tether_close(&tether));
                 sbx_free(&result);
@@ -149,9 +149,9 @@ static void expect_bomb(int *utest_result, const char *then, long long grace_ms,
     ASSERT_TRUE(test_tether_open(&tether));
     config.argv = test_child_argv("fork_bomb", tether.path, "200", then, scatter);
     config.contain = scatter ? SBX_CONTAIN_AUTO : SBX_CONTAIN_GROUP;
-    config.timeout_ms = stay ? 150 : LONG_MS;
+    config.timeout_ms = stay ? SHORT_MS : LONG_MS;
     config.grace_ms = grace_ms;
-    TEST_RUN(&config, &result);
+    TEST_RUN_READY(&config, "ready\n", &result);
     EXPECT_VERDICT(stay ? SBX_TIMED_OUT : SBX_OK, result);
     EXPECT_LT(result.wall_us, 12 * 1000000LL);
     if (!scatter || result.enforced & SBX_BY_TREE) EXPECT_FALSE(test_tether_held(&tether));
@@ -177,9 +177,9 @@ UTEST(attack, a05_ignores_every_signal) {
         sbx_config config = {0};
         sbx_result result;
         config.argv = test_child_argv("ignore", how[i]);
-        config.timeout_ms = 150;
+        config.timeout_ms = SHORT_MS;
         config.grace_ms = 100;
-        TEST_RUN(&config, &result);
+        TEST_RUN_READY(&config, "ready\n", &result);
         EXPECT_VERDICT(SBX_TIMED_OUT, result);
         EXPECT_STREQ("ready\n", result.out.data);
         EXPECT_EQ(SIGKILL, result.signal);
@@ -187,9 +187,9 @@ UTEST(attack, a05_ignores_every_signal) {
         EXPECT_EQ(1, result.certain);
         EXPECT_TRUE(result.evidence & SBX_SAW_DEADLINE);
         EXPECT_TRUE(result.evidence & SBX_SAW_GRACE_OVER);
-        EXPECT_GE(result.wall_us, 245 * 1000LL);
+        EXPECT_GE(result.wall_us, (SHORT_MS + 95) * 1000LL);
         EXPECT_LT(result.wall_us, 12 * 1000000LL);
-        EXPECT_NE((char *)NULL, strstr(result.message, "150 ms"));
+        EXPECT_NE((char *)NULL, strstr(result.message, test_text("%lld ms", config.timeout_ms)));
         sbx_free(&result);
     }
 }
@@ -201,9 +201,9 @@ UTEST(attack, a05_leader_leaves_the_stubborn_one_behind) {
     test_tether tether;
     ASSERT_TRUE(test_tether_open(&tether));
     config.argv = test_child_argv("ignore", "leave", tether.path);
-    config.timeout_ms = 200;
+    config.timeout_ms = SHORT_MS;
     config.grace_ms = LONG_MS;
-    TEST_RUN(&config, &result);
+    TEST_RUN_READY(&config, "ready\n", &result);
     EXPECT_VERDICT(SBX_TIMED_OUT, result);
     EXPECT_EQ(SIGTERM, result.signal);
     EXPECT_FALSE(result.evidence & SBX_SAW_GRACE_OVER);
@@ -220,9 +220,9 @@ UTEST(attack, a05_exits_cleanly_on_sigterm) {
         sbx_config config = {0};
         sbx_result result;
         config.argv = test_child_argv("term", code ? "3" : "0");
-        config.timeout_ms = 200;
+        config.timeout_ms = SHORT_MS;
         config.grace_ms = LONG_MS;
-        TEST_RUN(&config, &result);
+        TEST_RUN_READY(&config, "ready\n", &result);
         EXPECT_VERDICT(SBX_TIMED_OUT, result);
         EXPECT_EQ(0, result.signal);
         EXPECT_EQ(code, result.exit_code);
@@ -236,9 +236,9 @@ UTEST(attack, a05_killed_at_once_without_grace) {
     sbx_config config = {0};
     sbx_result result;
     config.argv = test_child_argv("term", "3");
-    config.timeout_ms = 150;
+    config.timeout_ms = SHORT_MS;
     config.grace_ms = -1;
-    TEST_RUN(&config, &result);
+    TEST_RUN_READY(&config, "ready\n", &result);
     EXPECT_VERDICT(SBX_TIMED_OUT, result);
     EXPECT_EQ(SIGKILL, result.signal);
     sbx_free(&result);
@@ -249,12 +249,12 @@ UTEST(attack, a06_stops_itself) {
     sbx_config config = {0};
     sbx_result result;
     config.argv = test_child_argv("stop", "self");
-    config.timeout_ms = 150;
+    config.timeout_ms = SHORT_MS;
     config.grace_ms = LONG_MS;
-    TEST_RUN(&config, &result);
+    TEST_RUN_READY(&config, "ready\n", &result);
     EXPECT_VERDICT(SBX_TIMED_OUT, result);
     EXPECT_EQ(SIGTERM, result.signal);
-    EXPECT_GE(result.wall_us, 145 * 1000LL); /* a stop is not an end */
+    EXPECT_GE(result.wall_us, (SHORT_MS - 5) * 1000LL); /* a stop is not an end */
     EXPECT_LT(result.wall_us, 12 * 1000000LL);
     sbx_free(&result);
 }
@@ -263,9 +263,9 @@ UTEST(attack, a06_stops_itself_again_and_again) {
     sbx_config config = {0};
     sbx_result result;
     config.argv = test_child_argv("stop", "again");
-    config.timeout_ms = 150;
+    config.timeout_ms = SHORT_MS;
     config.grace_ms = 100;
-    TEST_RUN(&config, &result);
+    TEST_RUN_READY(&config, "ready\n", &result);
     EXPECT_VERDICT(SBX_TIMED_OUT, result);
     EXPECT_EQ(SIGKILL, result.signal);
     EXPECT_STREQ("ready\n", result.out.data);
@@ -281,11 +281,11 @@ UTEST(attack, a07_stops_its_children) {
         test_tether tether;
         ASSERT_TRUE(test_tether_open(&tether));
         config.argv = test_child_argv("stop", "children", tether.path, stay ? "stay" : "leave");
-        config.timeout_ms = stay ? 300 : LONG_MS;
+        config.timeout_ms = stay ? SHORT_MS : LONG_MS;
         config.grace_ms = 100;
-        TEST_RUN(&config, &result);
+        TEST_RUN_READY(&config, "ready\n", &result);
         EXPECT_VERDICT(stay ? SBX_TIMED_OUT : SBX_OK, result);
-        EXPECT_EQ(3, test_tether_lines(&tether));
+        EXPECT_GE(test_tether_lines(&tether), 3);
         EXPECT_FALSE(test_tether_held(&tether));
         EXPECT_TRUE(test_tether_close(&tether));
         sbx_free(&result);
@@ -298,12 +298,12 @@ UTEST(attack, a09_closes_its_streams_and_sleeps) {
     sbx_config config = {0};
     sbx_result result;
     config.argv = test_child_argv("close_out");
-    config.timeout_ms = 250;
+    config.timeout_ms = SHORT_MS;
     config.grace_ms = -1;
-    TEST_RUN(&config, &result);
+    TEST_RUN_READY(&config, "before\n", &result);
     EXPECT_VERDICT(SBX_TIMED_OUT, result);
     EXPECT_STREQ("before\n", result.out.data);
-    EXPECT_GE(result.wall_us, 245 * 1000LL);
+    EXPECT_GE(result.wall_us, (SHORT_MS - 5) * 1000LL);
     EXPECT_LT(result.wall_us, 12 * 1000000LL);
     sbx_free(&result);
 }
@@ -311,12 +311,12 @@ UTEST(attack, a09_closes_its_streams_and_sleeps) {
 UTEST(attack, a09_closes_its_streams_and_exits_later) {
     sbx_config config = {0};
     sbx_result result;
-    config.argv = test_child_argv("close_out", "100", "6");
+    config.argv = test_child_argv("close_out", "60", "6");
     config.timeout_ms = LONG_MS;
     TEST_RUN(&config, &result);
     EXPECT_VERDICT(SBX_EXITED, result);
     EXPECT_EQ(6, result.exit_code);
-    EXPECT_GE(result.wall_us, 95 * 1000LL);
+    EXPECT_GE(result.wall_us, 55 * 1000LL);
     sbx_free(&result);
 }
 
@@ -372,12 +372,12 @@ UTEST(attack, a11_never_reads_100_mb_of_input) {
     config.argv = test_child_argv("sleep");
     config.input = big_input(size);
     config.input_size = size;
-    config.timeout_ms = 200;
+    config.timeout_ms = 100;
     config.grace_ms = -1;
     ASSERT_NE((const void *)NULL, config.input);
     TEST_RUN(&config, &result);
     EXPECT_VERDICT(SBX_TIMED_OUT, result);
-    EXPECT_GE(result.wall_us, 195 * 1000LL);
+    EXPECT_GE(result.wall_us, 95 * 1000LL);
     EXPECT_LT(result.wall_us, 12 * 1000000LL);
     sbx_free(&result);
     munmap((void *)(size_t)config.input, size);
@@ -408,7 +408,7 @@ static void expect_unread_input(int *utest_result, const char *bytes, const char
         pipe_signals = 0;
         sigaction(SIGPIPE, &action, &old_action);
         sigprocmask(SIG_BLOCK, round == 3 ? &pipe_only : NULL, &old_mask);
-        config.argv = test_child_argv("read_some", bytes, then, "100");
+        config.argv = test_child_argv("read_some", bytes, then, "40");
         config.input = input;
         config.input_size = size;
         config.timeout_ms = LONG_MS;
@@ -512,9 +512,9 @@ UTEST(attack, a13_flood_is_truncated_and_ends_at_the_deadline) {
     config.argv = test_child_argv("flood", "both", "7");
     config.output_bytes = 1000;
     config.truncate_output = 1;
-    config.timeout_ms = 200;
+    config.timeout_ms = SHORT_MS;
     config.grace_ms = -1;
-    TEST_RUN(&config, &result);
+    TEST_RUN_READY(&config, "xxxxxxxxxxxxxx", &result);
     EXPECT_VERDICT(SBX_TIMED_OUT, result);
     EXPECT_EQ(1000, (int)(result.out.size + result.err.size));
     EXPECT_TRUE(result.out.total + result.err.total > 2000);
@@ -532,11 +532,10 @@ UTEST(attack, a14_one_byte_at_a_time) {
     EXPECT_EQ(5000, (int)result.out.size);
     sbx_free(&result);
     config.output_bytes = SBX_UNLIMITED;
-    config.timeout_ms = 200;
+    config.timeout_ms = SHORT_MS;
     config.grace_ms = -1;
-    TEST_RUN(&config, &result);
+    TEST_RUN_READY(&config, "xxxxxxxxxx", &result);
     EXPECT_VERDICT(SBX_TIMED_OUT, result);
-    EXPECT_GT((long long)result.out.size, 10);
     EXPECT_TRUE(result.out.size == result.out.total);
     sbx_free(&result);
 }
@@ -636,7 +635,7 @@ static void expect_cpu(int *utest_result, const char *how, const char *processes
     sbx_config config = {0};
     sbx_result result;
     config.argv = test_child_argv("burn", how, processes, ms, ignore);
-    config.cpu_ms = 300;
+    config.cpu_ms = 200;
     config.grace_ms = 100;
     config.timeout_ms = 19000;
     TEST_RUN(&config, &result);
@@ -645,7 +644,7 @@ static void expect_cpu(int *utest_result, const char *how, const char *processes
         EXPECT_EQ(1, result.certain);
         EXPECT_TRUE(result.evidence & SBX_SAW_CPU_SUM);
         EXPECT_TRUE(result.enforced & SBX_BY_WATCH);
-        EXPECT_NE((char *)NULL, strstr(result.message, "300"));
+        EXPECT_NE((char *)NULL, strstr(result.message, "200"));
     }
     sbx_free(&result);
 }
@@ -655,18 +654,19 @@ UTEST(attack, a16_spends_cpu_in_user_code) {
 }
 
 UTEST(attack, a16_spends_cpu_in_system_calls) {
+    if (test_is_portable()) UTEST_SKIP("the kernel's own limit does not tell them apart");
     expect_cpu(utest_result, "system", "1", NULL, SBX_CPU_LIMIT, "10000");
 }
 
 /* Each of the four stays below the limit. Portable code can only limit each one. */
 UTEST(attack, a16_spends_cpu_in_four_processes) {
-    expect_cpu(utest_result, "user", "4", NULL, test_is_portable() ? SBX_OK : SBX_CPU_LIMIT, "200");
+    expect_cpu(utest_result, "user", "4", NULL, test_is_portable() ? SBX_OK : SBX_CPU_LIMIT, "120");
 }
 
 /* None of them is there for long, but the sum is. */
 UTEST(attack, a16_spends_cpu_in_one_process_after_the_other) {
     expect_cpu(utest_result, "chain", "5", NULL, test_is_portable() ? SBX_OK : SBX_CPU_LIMIT,
-               "150");
+               "100");
 }
 
 UTEST(attack, a16_inside_the_limit_is_fine) {
