@@ -234,6 +234,10 @@ static int forbid_new_processes(void) {
 }
 #endif /* __linux__ */
 
+/* Flags between threads. */
+static int flag(int *f) { return __sync_add_and_fetch(f, 0); }
+static void raise_flag(int *f) { __sync_add_and_fetch(f, 1); }
+
 /* What holds for one containment has to hold for the other: their ways to start differ. */
 static const sbx_contain both[] = {SBX_CONTAIN_GROUP, SBX_CONTAIN_AUTO};
 
@@ -468,8 +472,7 @@ UTEST(pitfall, P06_descriptors_above_5000) {
 /* --- P7: a thread forks and execs while another starts boxes ---------------------------------- */
 
 typedef struct forker {
-    volatile int stop, ready;
-    long forks;
+    int stop, forks, failed; /* flags */
     char flaw[500];
 } forker;
 
@@ -478,12 +481,15 @@ static void *fork_all_the_time(void *arg) {
     forker *f = (forker *)arg;
     char text[400];
     const size_t room = sizeof text - 1;
-    while (!f->stop && !f->flaw[0]) {
+    while (!flag(&f->stop) && !flag(&f->failed)) {
         int fds[2], status;
         size_t size = 0;
         ssize_t n;
         pid_t pid;
-        if (pipe(fds) < 0) break;
+        if (pipe(fds) < 0) {
+            snprintf(f->flaw, sizeof f->flaw, "no pipe");
+            break;
+        }
         fcntl(fds[0], F_SETFD, FD_CLOEXEC);
         fcntl(fds[1], F_SETFD, FD_CLOEXEC);
         pid = fork();
@@ -498,11 +504,13 @@ static void *fork_all_the_time(void *arg) {
         text[size] = 0;
         close(fds[0]);
         waitpid(pid, &status, 0);
-        if (strcmp(text, "0 1 2 ") != 0) snprintf(f->flaw, sizeof f->flaw, "sees %s", text);
-        f->forks++;
-        f->ready = 1;
+        if (strcmp(text, "0 1 2 ") != 0) {
+            snprintf(f->flaw, sizeof f->flaw, "sees %s", text);
+            raise_flag(&f->failed);
+        }
+        raise_flag(&f->forks);
     }
-    f->ready = 1;
+    raise_flag(&f->failed);
     return NULL;
 }
 
@@ -516,17 +524,15 @@ static const char *beside_a_forking_thread(void *arg) {
     for (fd = 3; fd < 4096; fd++) fcntl(fd, F_SETFD, FD_CLOEXEC); /* what the copy itself has */
     memset(&f, 0, sizeof f);
     TEST_MUST(pthread_create(&thread, NULL, fork_all_the_time, &f) == 0);
-    while (!f.ready) test_sleep_ms(1);
     config.input = "x";
     config.input_size = 1;
-    for (i = 0; i < 40 || f.forks < 20; i++) {
+    for (i = 0; (i < 40 || flag(&f.forks) < 20) && !flag(&f.failed); i++) {
         config.argv = test_child_argv("fds");
         TEST_MUST(sbx_run(&config, &result) == SBX_OK);
         if (strcmp(result.out.data, "0 1 2 ")) return test_text("box sees %s", result.out.data);
         sbx_free(&result);
-        if (f.flaw[0]) break;
     }
-    f.stop = 1;
+    raise_flag(&f.stop);
     pthread_join(thread, NULL);
     return test_text("%s", f.flaw);
 }
@@ -1265,15 +1271,15 @@ UTEST(pitfall, P18_deadline_covers_the_start) {
 
 /* ==== P19, P20: between fork and exec ========================================================= */
 
-static volatile int locks_held, let_go;
+static int locks_held, let_go; /* flags */
 
 static void *hold_locks(void *arg) {
     (void)arg;
     flockfile(stdout);
     flockfile(stderr);
     flockfile(stdin);
-    locks_held = 1;
-    while (!let_go) {
+    raise_flag(&locks_held);
+    while (!flag(&let_go)) {
         free(malloc(1000)); /* and the allocator's, most of the time */
     }
     funlockfile(stdin);
@@ -1287,21 +1293,22 @@ static const char *threaded_host(void *arg) {
     static const char *const missing[] = {"/nowhere/at/all", NULL};
     static const char *const env[] = {"A=1", NULL};
     sbx_config config = {0};
-    pthread_t threads[2];
+    pthread_t thread;
     int i;
     (void)arg;
-    TEST_MUST(pthread_create(&threads[0], NULL, hold_locks, NULL) == 0);
-    while (!locks_held) test_sleep_ms(1);
+    TEST_MUST(pthread_create(&thread, NULL, hold_locks, NULL) == 0);
+    while (!flag(&locks_held)) test_sleep_ms(1);
     config.env = env;
-    for (i = 0; i < 30; i++) {
+    for (i = 0; i < 20; i++) {
+        config.contain = both[i % 2];
         config.cwd = i % 5 == 4 ? "/" : NULL;
         MUST_RUN(&config, SBX_EXITED, "exit", "3");
         config.cwd = NULL;
         config.argv = missing;
         TEST_MUST(sbx_run(&config, NULL) == SBX_NOT_STARTED);
     }
-    let_go = 1;
-    pthread_join(threads[0], NULL);
+    raise_flag(&let_go);
+    pthread_join(thread, NULL);
     return "";
 }
 
