@@ -1,4 +1,96 @@
-/* sbx.h - draft */
+/* sbx.h - run a program, or a C function, under limits, and learn truthfully why it ended.
+   v0.1.0 - one file, no dependencies - MIT or public domain, your choice (end of file)
+
+   QUICK START
+
+       #define SBX_IMPLEMENTATION        // in exactly one .c file, before any other #include
+       #include "sbx.h"
+       #include <stdio.h>
+
+       int main(void) {
+           const char *argv[] = {"sleep", "60", NULL};
+           sbx_config cfg = {0};         // zero is a safe default everywhere
+           sbx_result r;
+           cfg.argv = argv;
+           cfg.timeout_ms = 500;
+           sbx_run(&cfg, &r);
+           printf("%s: %s\n", sbx_verdict_name(r.verdict), r.message);
+           sbx_free(&r);                 // timed-out: 'sleep' ran past its 500 ms limit and was killed
+       }
+
+   WHAT IT DOES
+
+   1. Fill in a config: argv or command, input, limits. What is zero has the default that stands
+      beside it in the struct; SBX_UNLIMITED is none. A wrong value is refused before anything runs.
+   2. sbx_run() runs it and returns one verdict. result.message is a sentence for people, exit_code,
+      signal, both outputs and the measurements are there whatever the verdict.
+   3. sbx_start(), sbx_poll(), sbx_finish() do the same beside a host that must not block.
+   4. sbx_call() runs a C function in a child instead of a program.
+   5. cfg.policy takes away files, network, processes and kernel (Linux).
+   When a function returns, no process of the tree is left, no zombie, no descriptor, no file. What was
+   asked for was in force, or nothing ran and the message says what is missing. The host is never
+   changed: no handlers, no threads, no globals, no output; signal mask, dispositions, descriptors,
+   directory and environment stay as they were.
+
+   WHAT EACH LEVEL STOPS                                         group   tree   policy
+     its own time, output, memory, CPU, files past the limit       x       x       x
+     descendants that call setsid or daemonise                     -       x       x
+     survivors when the host is killed                             -       x       x
+     seeing or signalling the host's processes                     -       x       x
+     reading the user's files, writing anywhere, the network       -       -       x
+     ptrace, namespaces, mounts, io_uring, bpf, keys, ...          -       -       x
+   The group is SBX_CONTAIN_GROUP, the tree is SBX_CONTAIN_AUTO or _TREE, the policy is cfg.policy.
+
+   WHAT IT DOES NOT PROTECT AGAINST
+   - Without a policy the program is the user: it reads and deletes what the user can.
+   - A kernel bug is a way out of everything here. For code that hunts for those, use a virtual machine.
+   - Side channels, heat, shared caches, disk and memory bandwidth, the names and sizes of files
+     (stat is never denied), and descriptors that the host itself hands over.
+   - memory_bytes is watched, not reserved: a child can be over it for some milliseconds, and memory
+     in memfd, tmpfs or pipes is nobody's. Only cfg.cgroup counts it all.
+   - cpu_ms misses processes that live for less than a clock tick and that nobody waits for.
+   - Root stays root: without a policy a root program can do what root can, in any tree.
+
+   VERDICTS, AND WHAT THEY REST ON (sbx_classify; the first row that fits)
+     not-started    a step before the program failed                                 certain
+     cancelled      sbx_cancel, or on_output returned non-zero                       certain
+     timed-out      the host stopped it at timeout_ms                                certain
+     cpu-limit      the host stopped it at cpu_ms, summed over the tree              certain
+     memory-limit   the host stopped it at memory_bytes, summed over the tree        certain
+     output-limit   more than output_bytes was written                               certain
+     memory-limit   the cgroup counted an out-of-memory kill                         certain
+     denied         the filter saw a forbidden system call                           certain
+     lost           it ended, but the host collected its status first                certain
+     ok             exit code 0                                                      certain
+     no-result      sbx_call: exited without delivering                              certain
+     cpu-limit      SIGXCPU or SIGKILL, with 70 % of cpu_ms spent                    likely
+     file-limit     SIGXFSZ; or a failure that speaks of a file too large            likely
+     memory-limit   under RLIMIT_AS: a failure that speaks of memory, or a signal    likely
+                    with the address space within 5 % of its limit
+     crashed        any other signal           certain, unless RLIMIT_AS or file_bytes was in force
+     exited         any other exit code        certain, unless RLIMIT_AS or file_bytes was in force
+   A child that had ended by itself keeps its own verdict; only output that was written counts.
+
+   COMPILE-TIME OPTIONS
+     SBX_IMPLEMENTATION        this unit holds the implementation
+     SBX_STATIC                ... and keeps it to itself
+     SBX_API                   what stands before every declaration instead of extern
+     SBX_REALLOC, SBX_FREE     your allocator; both or neither. SBX_REALLOC(NULL, n) allocates
+     SBX_NO_LINUX              only the portable POSIX part, as on macOS and the BSDs
+
+   PLATFORMS
+     Linux 5.8 and later for trees, 5.13 for a policy; older ones get the group. macOS and the BSDs:
+     the process group; cpu_ms and memory_bytes fall back to limits of each process (`enforced` tells),
+     cpu_ms in whole seconds. Windows is refused.
+
+   THREADS
+     Different boxes in different threads need no locking. One box belongs to one thread at a time;
+     sbx_cancel is for any thread and any signal handler. Config and everything it points to may be
+     freed as soon as sbx_start has returned.
+     sbx_call forks: in the function only the calling thread exists. With other threads running, locks
+     they held stay locked there; malloc and stdio are safe with glibc, musl and macOS, other libraries
+     may not be. stdout and stderr are flushed when the function returns, not when it crashes. */
+
 /* The feature macros the implementation needs have to be set before any system header. */
 #if defined(SBX_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE 1
@@ -10,7 +102,7 @@
 #define SBX_VERSION "0.1.0"
 
 #if defined(_WIN32)
-#error "sbx.h: Windows has no fork, rlimits or process groups; sbx.h runs on Linux, macOS and the BSDs"
+#error "sbx.h: Windows is not supported (no fork, no rlimits): Linux, macOS and the BSDs are"
 #endif
 
 #include <stddef.h>
@@ -80,8 +172,9 @@ typedef enum sbx_contain {
     SBX_CONTAIN_TREE   /* the whole tree, or nothing runs */
 } sbx_contain;
 
-typedef struct sbx_policy { /* Linux. All zero: system programs and libraries can be read and run,
-                               nothing written, no network */
+/* Linux. All zero: the system's programs and libraries, and the program itself, can be read and run;
+   nothing can be written; no network. */
+typedef struct sbx_policy {
     const char *const *read;  /* more trees to read and run, NULL-terminated */
     const char *const *write; /* trees to read, run and write */
     int no_system;            /* 1 = not even the system's trees */
@@ -185,52 +278,72 @@ typedef struct sbx_result {
     char message[256];             /* one sentence a person can act on; never empty */
 } sbx_result;
 
-/* Runs it and waits. The result may be NULL; otherwise give it to sbx_free afterwards. */
+/* Runs it, waits for its end, and returns the verdict. The result may be NULL; otherwise it is
+   filled anew whatever happens, and the outputs in it are the caller's to give to sbx_free. */
 SBX_API sbx_verdict sbx_run(const sbx_config *config, sbx_result *result);
 SBX_API void sbx_free(sbx_result *result); /* twice is fine, and so is an all-zero result */
 
-/* Running beside the host. */
+/* Running beside the host. sbx_start returns when the program has started, or NULL, and then the
+   result says why. What goes on goes on inside sbx_poll: reading, limits, escalation. A poll waits
+   up to wait_ms (0 = never blocks, -1 = until the end). Every box must be finished: that closes its
+   input, waits for its end and frees it. To drop one, cancel it first. */
 typedef struct sbx sbx;
-SBX_API sbx *sbx_start(const sbx_config *config, sbx_result *result); /* NULL: the result says why */
-SBX_API int sbx_poll(sbx *box, long long wait_ms);                   /* 1 = ended, 0 = running */
-SBX_API int sbx_poll_any(sbx *const *boxes, int count, long long wait_ms); /* index of an ended one, -1 = none yet */
-SBX_API long long sbx_write(sbx *box, const void *data, size_t size); /* bytes taken, 0 = full, -1 = closed */
-SBX_API void sbx_close_input(sbx *box);
-SBX_API void sbx_cancel(sbx *box);                                   /* any thread, any signal handler */
-SBX_API sbx_verdict sbx_finish(sbx *box, sbx_result *result);        /* waits, reaps, frees the box */
+SBX_API sbx *sbx_start(const sbx_config *config, sbx_result *result);
+SBX_API int sbx_poll(sbx *box, long long wait_ms); /* 1 = ended, 0 = running */
+SBX_API int sbx_poll_any(sbx *const *boxes, int count, long long wait_ms); /* NULLs are skipped;
+                                                      index of an ended one, -1 = none yet */
+SBX_API sbx_verdict sbx_finish(sbx *box, sbx_result *result);
+SBX_API void sbx_cancel(sbx *box); /* from any thread and any signal handler, until sbx_finish */
 
-/* For a host with a loop of its own: what to watch, and until when at the latest. */
+/* For in = SBX_PIPE: never blocks. Bytes taken, 0 = full for now, -1 = closed. */
+SBX_API long long sbx_write(sbx *box, const void *data, size_t size);
+SBX_API void sbx_close_input(sbx *box);
+
+/* For a host with a loop of its own: watch these, and call sbx_poll(box, 0) when one is ready or
+   wait_ms have passed. Ask again after every poll. */
 typedef struct sbx_watch {
-    int fd[8];                     /* descriptors to watch */
-    int writable[8];               /* 1 = until it can be written, 0 = until it can be read */
+    int fd[8];
+    int writable[8];      /* 1 = until it can be written, 0 = until it can be read */
     int count;
-    long long wait_ms;             /* call sbx_poll(box, 0) after this time even if none is ready; -1 = no need */
+    long long wait_ms;    /* -1 = as long as you like */
 } sbx_watch;
 SBX_API void sbx_get_watch(const sbx *box, sbx_watch *watch);
 
-/* A C function instead of a program. */
-typedef int (*sbx_fn)(void *arg, void *ret, size_t ret_size); /* 0 = ret is valid */
-SBX_API sbx_verdict sbx_call(const sbx_config *config, sbx_fn fn, void *arg, void *ret, size_t ret_size, sbx_result *result);
-SBX_API void sbx_fail(const char *format, ...); /* in the function: ends it, text -> message */
+/* A C function in a forked child, under the same config (without argv and command). arg is the
+   child's copy; what it writes to ret reaches the caller's ret only if it returns 0 and the verdict
+   is SBX_OK. Returning anything else, sbx_fail and exit are SBX_NO_RESULT. See THREADS above. */
+typedef int (*sbx_fn)(void *arg, void *ret, size_t ret_size);
+SBX_API sbx_verdict sbx_call(const sbx_config *config, sbx_fn fn, void *arg, void *ret,
+                             size_t ret_size, sbx_result *result);
+SBX_API void sbx_fail(const char *format, ...); /* in the function: ends it, the text -> message */
 
-/* Knowing and helping. */
-typedef struct sbx_caps { /* 1 = works here and now: it was tried, to the end, in a child */
+/* What works here and now: each is tried, to the end, in a child. */
+typedef struct sbx_caps {
     int tree;             /* SBX_CONTAIN_TREE: nothing escapes, and all dies with the host */
     int watch;            /* memory_bytes and cpu_ms are summed over the whole tree */
     int address_space;    /* address_space_bytes */
     int processes;        /* `processes` without a cgroup */
-    int policy;           /* sbx_policy: files, network, processes and kernel */
+    int policy;           /* sbx_policy: files, network, processes, kernel */
     int landlock;         /* its version; 0 = none. 3 guards truncate, 4 TCP, 5 devices, 6 signals */
-    int seccomp;          /* system-call filters */
-    int exit_status_kept; /* survives a host that ignores SIGCHLD or collects everything */
     char tree_why[256];   /* what was missing; "" = nothing */
     char processes_why[256];
     char policy_why[256];
 } sbx_caps;
 SBX_API void sbx_probe(sbx_caps *caps);
-SBX_API sbx_verdict sbx_classify(const sbx_evidence *evidence, int *certain); /* pure: facts in, verdict out */
+
+/* Pure: facts in, verdict out. certain may be NULL. */
+SBX_API sbx_verdict sbx_classify(const sbx_evidence *evidence, int *certain);
+
+/* "ok" "exited" "crashed" "timed-out" "cpu-limit" "memory-limit" "output-limit" "file-limit"
+   "denied" "cancelled" "no-result" "not-started" "lost" */
 SBX_API const char *sbx_verdict_name(sbx_verdict verdict);
+
+/* The longest prefix of at most max bytes that does not end inside a UTF-8 character, also if the
+   text was already cut there. Looks at four bytes; what is no UTF-8 may be cut anywhere. */
 SBX_API size_t sbx_utf8_prefix(const char *text, size_t size, size_t max);
+
+/* No limit of the config is looser than the ceiling's afterwards; stricter ones stay. The ceiling's
+   policy and cgroup, if it has them, replace the config's, and its containment is the least. */
 SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 
 #ifdef __cplusplus
@@ -238,12 +351,13 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #endif
 #endif /* SBX_H */
 
+
 /* End of the API. The implementation is below. */
 
 #if defined(SBX_IMPLEMENTATION) && !defined(SBX__IMPLEMENTED)
 #define SBX__IMPLEMENTED
 
-/* ==== >>platform: every OS question is asked here, once ======================================= */
+/* ==== platform: every question about the system is asked here, once ========================== */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -264,7 +378,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #include <unistd.h>
 
 #if defined(__GLIBC__) && !defined(__USE_MISC)
-#error "sbx.h: a system header came before it under -std=c99; include sbx.h first, or add -D_GNU_SOURCE"
+#error "sbx.h: a system header came first under -std=c99: include sbx.h before it, or -D_GNU_SOURCE"
 #endif
 #if defined(SBX_REALLOC) != defined(SBX_FREE)
 #error "sbx.h: define both SBX_REALLOC(pointer, size) and SBX_FREE(pointer), or neither"
@@ -274,69 +388,50 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX_FREE(pointer) free(pointer)
 #endif
 
-#if defined(__linux__) && !defined(SBX_NO_LINUX)
-#define SBX__LINUX 1 /* vfork-style clone, pidfd, /proc, close_range; each still tried at run time */
-#include <dirent.h>
-#include <sys/ioctl.h>
-#include <sys/mount.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#else
-#define SBX__LINUX 0
-#endif
-
-#if defined(__linux__)
+#ifdef __linux__
+#include <stdio_ext.h>
+#define SBX__PURGE(file) __fpurge(file)
 #define SBX__WALL 0x40000000 /* __WALL: children of any clone */
 #else
 #define SBX__WALL 0
-#endif
-
-#if defined(__linux__)
-#include <stdio_ext.h>
-#define SBX__PURGE(file) __fpurge(file)
-#elif defined(__OpenBSD__)
+#ifdef __OpenBSD__
 #define SBX__PURGE(file) ((void)(file))
 #else
 #define SBX__PURGE(file) fpurge(file)
 #endif
-
-/* macOS accepts RLIMIT_AS and ignores it; OpenBSD does not have it. */
-#if defined(RLIMIT_AS) && !defined(__APPLE__)
-#define SBX__HAS_RLIMIT_AS 1
-#else
-#define SBX__HAS_RLIMIT_AS 0
 #endif
 
-#ifdef __APPLE__ /* sigprocmask changes every thread there; elsewhere it is the calling thread's */
+#ifdef __APPLE__ /* sigprocmask changes every thread there; elsewhere only the calling one */
 #include <pthread.h>
-#define SBX__SIGMASK(how, set, old) pthread_sigmask(how, set, old)
+#define SBX__SIGMASK pthread_sigmask
 #define SBX__MAXRSS_UNIT 1
 #else
-#define SBX__SIGMASK(how, set, old) sigprocmask(how, set, old)
+#define SBX__SIGMASK sigprocmask
 #define SBX__MAXRSS_UNIT 1024
 #endif
 
-#ifdef __GLIBC__ /* setrlimit takes an enum there, under some feature macros */
+#if defined(RLIMIT_AS) && !defined(__APPLE__) /* macOS accepts it and does nothing */
+#define SBX__RLIMIT_AS RLIMIT_AS
+#else
+#define SBX__RLIMIT_AS (-1)
+#endif
+#ifdef __GLIBC__ /* takes an enum, under some feature macros */
 #define SBX__RLIMIT(which) ((__rlimit_resource_t)(which))
 #else
 #define SBX__RLIMIT(which) (which)
 #endif
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-extern char **environ;
-
-#if SBX__LINUX
-#ifndef __cplusplus /* <sched.h> declares it only with _GNU_SOURCE, which may have come too late */
-int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
-#else
-}
+#if defined(__linux__) && !defined(SBX_NO_LINUX)
+#define SBX__LINUX 1 /* clone, pidfd, /proc, namespaces, ...: each is still tried at run time */
+#include <dirent.h>
 #include <sched.h>
-extern "C" {
-#endif
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+/* Headers may be older than the kernel, musl's have no <linux/...>, and _GNU_SOURCE may have come too
+   late for <sched.h>: what is needed of them stands here. */
 #define SBX__CLONE_VM 0x00000100
 #define SBX__CLONE_PIDFD 0x00001000
 #define SBX__CLONE_VFORK 0x00004000
@@ -345,27 +440,32 @@ extern "C" {
 #define SBX__CLONE_NEWUSER 0x10000000
 #define SBX__CLONE_NEWPID 0x20000000
 #define SBX__P_PIDFD 3
-#define SBX__CAP_VERSION 0x20080522u
-#define SBX__CAP_SYS_PTRACE 19
-#define SBX__PR_CAP_AMBIENT 47
-#define SBX__PIDFD_TO_GROUP 4u                  /* pidfd_send_signal: PIDFD_SIGNAL_PROCESS_GROUP */
+#define SBX__PIDFD_TO_GROUP 4u /* PIDFD_SIGNAL_PROCESS_GROUP */
 #define SBX__PIDFD_GET_INFO _IOWR(0xFF, 11, sbx__pidfd_info)
 #define SBX__PIDFD_INFO_EXIT 8u
 #define SBX__F_SETPIPE_SZ 1031
-/* Numbers from 424 on are the same on every architecture; musl and older headers lack some. */
-#define SBX__NR_OPEN_TREE 428
-#define SBX__NR_MOVE_MOUNT 429
-#define SBX__NR_MOUNT_SETATTR 442
-#define SBX__NR_LANDLOCK_CREATE_RULESET 444
-#define SBX__NR_LANDLOCK_ADD_RULE 445
-#define SBX__NR_LANDLOCK_RESTRICT_SELF 446
 #define SBX__O_PATH 010000000
-#define SBX__AT_RECURSIVE 0x8000
 #define SBX__AT_EMPTY_PATH 0x1000
-#define SBX__READ_TREE_BITS 13u /* LANDLOCK_ACCESS_FS_: EXECUTE, READ_FILE, READ_DIR */
-#define SBX__NOTIF_RECV 0xC0502100ul
+#define SBX__AT_RECURSIVE 0x8000
+#define SBX__CAP_VERSION 0x20080522u
+#define SBX__CAP_SYS_PTRACE 19
+#define SBX__PR_CAP_AMBIENT 47
+#define SBX__SECCOMP_NOTIF_RECV 0xC0502100ul
+enum { /* these numbers are the same on every architecture */
+    SBX__NR_pidfd_send_signal = 424, SBX__NR_open_tree = 428, SBX__NR_move_mount = 429,
+    SBX__NR_pidfd_open = 434, SBX__NR_close_range = 436, SBX__NR_mount_setattr = 442,
+    SBX__NR_landlock_create_ruleset = 444, SBX__NR_landlock_add_rule = 445,
+    SBX__NR_landlock_restrict_self = 446
+};
+enum { /* LANDLOCK_ACCESS_FS_... */
+    SBX__EXECUTE = 1 << 0, SBX__WRITE_FILE = 1 << 1, SBX__READ_FILE = 1 << 2, SBX__READ_DIR = 1 << 3,
+    SBX__MAKE_CHAR = 1 << 6, SBX__MAKE_BLOCK = 1 << 11, SBX__REFER = 1 << 13,
+    SBX__TRUNCATE = 1 << 14, SBX__IOCTL_DEV = 1 << 15,
+    SBX__READ_TREE = SBX__EXECUTE | SBX__READ_FILE | SBX__READ_DIR,
+    SBX__ON_FILES = SBX__EXECUTE | SBX__WRITE_FILE | SBX__READ_FILE | SBX__TRUNCATE | SBX__IOCTL_DEV
+};
 #if defined(__x86_64__) && !defined(__ILP32__)
-#define SBX__ARCH 0xC000003Eu /* AUDIT_ARCH_... of linux/audit.h */
+#define SBX__ARCH 0xC000003Eu /* AUDIT_ARCH_... */
 #elif defined(__i386__)
 #define SBX__ARCH 0x40000003u
 #elif defined(__aarch64__) && !defined(__AARCH64EB__)
@@ -382,42 +482,51 @@ extern "C" {
 #else
 #define SBX__SIGNALS 64
 #endif
-#ifndef SYS_pidfd_send_signal /* one number on every architecture since 5.1 */
-#define SYS_pidfd_send_signal 424
-#endif
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 typedef struct sbx__pidfd_info { /* struct pidfd_info, first version */
     unsigned long long mask, cgroup;
     unsigned int ids[11];
     int exit_status;
 } sbx__pidfd_info;
+#else
+#define SBX__LINUX 0
 #endif
 
-#define SBX__SECOND 1000000LL        /* all times inside are microseconds, monotonic */
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern char **environ;
+#if SBX__LINUX && !defined(__cplusplus)
+int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
+#endif
+
+#define SBX__SECOND 1000000LL              /* all times inside are microseconds, monotonic */
 #define SBX__NEVER LLONG_MAX
-#define SBX__CHUNK 65536             /* room for one read; a pipe's usual size */
-#define SBX__BIG_PIPE (1 << 20)      /* what a pipe grows to once the child has filled it */
-#define SBX__STACK 32768             /* of each of two vfork children */
-#define SBX__MAX_MS 1000000000000LL  /* about 31 years */
+#define SBX__EMPTY_WAIT (SBX__LINUX ? 5 * SBX__SECOND : SBX__SECOND / 4) /* for killed leftovers to
+                                              vanish; elsewhere zombies cannot be told from others */
+#define SBX__SAMPLE 10000LL                /* memory and CPU are looked at so often */
+#define SBX__CHUNK 65536                   /* room for one read; a pipe's usual size */
+#define SBX__BIG_PIPE (1 << 20)            /* what a pipe grows to once the child has filled it */
+#define SBX__STACK 32768                   /* of each of two vfork children */
+#define SBX__MAX_MS 1000000000000LL        /* about 31 years */
 #define SBX__MAX_BYTES (1LL << 50)
 #define SBX__MAX_COUNT (1LL << 30)
-#define SBX__EMPTY_WAIT (2 * SBX__SECOND)   /* how long killed leftovers may take to vanish */
-#define SBX__RET_AT 256                     /* where ret stands in the shared pages */
-#define SBX__SAMPLE (10000LL)               /* a box with memory_bytes or cpu_ms is looked at so often */
+#define SBX__RET_AT 256                    /* sbx_call: where ret stands in the shared pages */
 
-/* ==== data: config -> plan -> box -> evidence -> result ======================================= */
+/* ==== data: config -> plan -> box -> evidence -> result ====================================== */
 
-enum { SBX__IN, SBX__OUT, SBX__ERR, SBX__EXIT, SBX__CANCEL, SBX__REPORT, SBX__INIT, SBX__NOTIFY, SBX__LIFE, SBX__FDS };
+/* Descriptors of a box; the loop watches them by index. */
+enum { SBX__IN, SBX__OUT, SBX__ERR, SBX__EXIT, SBX__CANCEL, SBX__REPORT, SBX__INIT, SBX__NOTIFY,
+       SBX__LIFE, SBX__FDS };
 
-typedef struct sbx__shared {         /* sbx_call: a page that host and child both see */
+typedef struct sbx__failure {        /* from a child that could not start */
+    sbx_step step;
+    int error, which;
+} sbx__failure;
+
+typedef struct sbx__shared {         /* sbx_call: memory that host and child both see */
     unsigned long long done;         /* the plan's token, once the function has returned 0 */
-    pid_t born;                      /* the function's process, if another one made it */
-    int failed;                      /* sbx_fail was called */
+    pid_t born;                      /* see sbx__plan.born */
+    int failed;                      /* sbx_fail was called: */
     char text[200];
 } sbx__shared;
 
@@ -434,48 +543,46 @@ typedef struct sbx__writable {       /* a tree of sbx_policy.write */
     int tree;                        /* in the child: its mounts, cloned while still writable */
 } sbx__writable;
 
-typedef struct sbx__plan {           /* everything the child needs; nothing is allocated after it */
+typedef struct sbx__limit {
+    const char *name;
+    int which;
+    struct rlimit value;
+} sbx__limit;
+
+typedef struct sbx__plan {           /* everything a child needs; nothing is allocated after it */
     sbx_config cfg;                  /* with every default filled in; -1 = none */
-    const char *path;                /* resolved program */
+    const char *path, *cwd;          /* absolute; cwd NULL = stay */
     const char *const *argv;
-    char *const *envp;
-    const char *cwd;                 /* NULL = stay */
+    char **envp;
     const char *shell[4];            /* argv of cfg.command */
     int fd[3];                       /* become 0, 1, 2; -1 = the host's own stays */
     int report;                      /* close-on-exec: carries a sbx__failure, or just closes */
-    struct { int which; struct rlimit value; } limits[8];
+    int cgroup;                      /* cgroup.procs of the box's own group; -1 = none */
+    sbx__limit limits[10];
     int limit_count;
-    int top_fd;                      /* close-all loop, where nothing better exists */
+    int top_fd;                      /* for the close-all loop, where nothing better exists */
     long long deadline;
-    int tree;                        /* enter the PID namespace of init_fd */
-    int user_ns;                     /* ... and the user namespace around it */
+    int tree, user_ns;               /* enter the PID namespace of init_fd, and its user namespace */
     int init_fd, life, null;
     const char *init_path;           /* NULL = the forked init */
-    int cgroup;                      /* cgroup.procs of the box's own group; -1 = none */
     char uid_map[48], gid_map[48];
-    size_t fn_stack;                 /* sbx_call: as large as the host's */
+    pid_t *born;                     /* where the process that enters puts the program's pid */
     int ruleset;                     /* Landlock; -1 = no policy */
     sbx__insn *filter;               /* seccomp */
     int filter_size;
     sbx__writable *writable;
     int writable_count;
-    pid_t *born;                     /* where the process that enters puts the program's pid */
     sbx_fn fn;                       /* sbx_call: instead of path */
     void *arg;
-    size_t ret_size;
+    size_t ret_size, fn_stack;
     sbx__shared *shared;
     unsigned long long token;
-    char *memory;                    /* holds two stacks, path and envp */
+    char *memory, *free_memory;      /* two stacks, then strings */
 } sbx__plan;
 
-typedef struct sbx__failure {        /* from the child before exec */
-    sbx_step step;
-    int error, which;
-} sbx__failure;
-
 typedef struct sbx__task {           /* a process of the tree, as /proc shows it */
-    int pid, parent, session, member;
-    long long cpu, reaped;           /* ticks: its own, and those of children it waited for */
+    int pid, parent, group, session, dead, member;
+    long long cpu, reaped;           /* ticks: its own, and of children it waited for */
     long long credit;                /* ticks of vanished descendants */
 } sbx__task;
 
@@ -490,46 +597,42 @@ struct sbx {
     sbx_config cfg;                  /* limits and callback; its pointers may be stale */
     char who[48];                    /* "'sleep'": for messages */
     sbx__state state;
-    pid_t pid;
-    pid_t init;                      /* pid 1 of the tree's namespace; 0 = the group only */
-    int fd[SBX__FDS];
+    pid_t pid, init;                 /* the program; pid 1 of its namespace, 0 = the group only */
+    int fd[SBX__FDS], top_fd;
     int cancel_fd;                   /* where sbx_cancel writes */
-    int top_fd;
     const char *input;
-    size_t input_left;
     char *input_copy;
+    size_t input_left;
     int want_write;                  /* sbx_write found the pipe full */
     sbx_output output[2];
     size_t capacity[2];
-    int piped_big[2];
-    long long kept;                  /* bytes kept of both streams */
-    long long started, deadline;
-    long long kill_at;               /* SIGKILL after the grace; SBX__NEVER = not stopping */
+    int busy[2];                     /* the stream has filled its pipe once */
+    long long kept;                  /* bytes of both */
+    long long started, deadline, ended;
+    long long kill_at;               /* SIGKILL after the grace */
     long long look_at, look_step;    /* next look at what no descriptor tells */
+    long long empty_by;              /* LEAVING: give up waiting for leftovers */
     long long sample_at, sample_step, scan_at;
-    long long empty_by, ended;
-    int stopping, late;
+    int stopping, killed;            /* a reason is noted; a signal was sent */
+    int late;                        /* the deadline was over before the program could start */
+    int gone;                        /* the host collected it first */
+    int denied;                      /* number of the forbidden system call */
     sbx_evidence seen;
     unsigned enforced;
     sbx__failure failure;
     struct rusage usage;
     long long host_peak, peak, peak_space, used; /* bytes */
-    long long cpu_gone;              /* ticks of tasks that ended and nobody waited for */
-    long long cpu_us;
+    long long cpu_us, cpu_gone;      /* of the tree; ticks of tasks that nobody waited for */
     sbx__tasks tasks;
-    char *cgroup;                    /* path of the box's own group; NULL = none */
+    char *cgroup;                    /* the box's own group; NULL = none */
     char proc[40];                   /* the tree's own /proc, or the host's */
     int self;                        /* the program's number there */
-    sbx__shared *shared;             /* sbx_call */
+    sbx__shared *shared;             /* sbx_call: pages shared with the host are not its memory */
     size_t shared_size;
     unsigned long long token;
-    int denied;                      /* number of the forbidden system call */
-    int gone;                        /* the host collected it first */
-    int killed;                      /* a signal was sent to it */
-    int private_only;                /* sbx_call: pages shared with the host do not count */
 };
 
-/* ==== small helpers =========================================================================== */
+/* ==== small helpers ========================================================================== */
 
 static long long sbx__now(void) {
     struct timespec t;
@@ -539,8 +642,7 @@ static long long sbx__now(void) {
 
 static void *sbx__zalloc(size_t size) {
     void *p = SBX_REALLOC(NULL, size);
-    if (p) memset(p, 0, size);
-    return p;
+    return p ? memset(p, 0, size) : NULL;
 }
 
 static void sbx__close(int *fd) {
@@ -550,13 +652,13 @@ static void sbx__close(int *fd) {
 
 static void sbx__blank(sbx_result *r) {
     memset(r, 0, sizeof *r);
-    r->out.data = r->err.data = (char *)""; /* heap only where size > 0: sbx_free relies on it */
+    r->out.data = r->err.data = (char *)""; /* on the heap only where size > 0: see sbx_free */
     r->exit_code = -1;
     r->peak_bytes = -1;
 }
 
-/* Writes why nothing runs; returns 0 so that callers can `return sbx__refuse(...)`. */
-#if defined(__GNUC__)
+/* Writes why nothing runs. Returns 0, for `return sbx__refuse(...)`. */
+#ifdef __GNUC__
 __attribute__((format(printf, 4, 5)))
 #endif
 static int sbx__refuse(sbx_result *r, sbx_step step, int error, const char *format, ...) {
@@ -572,23 +674,32 @@ static int sbx__refuse(sbx_result *r, sbx_step step, int error, const char *form
     return 0;
 }
 
-/* Text for a message: control characters would break the sentence or the terminal it lands on. */
-static void sbx__plain(char *to, size_t room, const char *from) {
-    size_t n = strlen(from), i;
-    n = sbx_utf8_prefix(from, n, room - 1);
-    for (i = 0; i < n; i++) to[i] = (unsigned char)from[i] < 32 || from[i] == 127 ? ' ' : from[i];
-    to[n] = 0;
+static int sbx__no_memory(sbx_result *r, const char *what) {
+    return sbx__refuse(r, SBX_STEP_MEMORY, ENOMEM, "the host has no memory for %s", what);
 }
 
-/* A descriptor of ours at 0, 1 or 2 (the host had it closed) would end up as a child's stream. */
-static int sbx__above_stdio(int fd) {
+/* Text for a message: control characters would break the sentence, or the terminal it lands on. */
+static const char *sbx__plain(char *to, size_t room, const char *from) {
+    size_t n = sbx_utf8_prefix(from, strlen(from), room - 1), i;
+    for (i = 0; i < n; i++) to[i] = (unsigned char)from[i] < 32 || from[i] == 127 ? ' ' : from[i];
+    to[n] = 0;
+    return to;
+}
+
+/* The host may run with 0, 1 or 2 closed. A descriptor of ours there would be a child's stream. */
+static int sbx__move_up(int fd, int least) {
     int up;
-    if (fd < 0 || fd > 2) return fd;
-    up = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    if (fd < 0 || fd >= least) return fd;
+    up = fcntl(fd, F_DUPFD_CLOEXEC, least);
     close(fd);
     return up;
 }
 
+static int sbx__open_null(void) {
+    return sbx__move_up(open("/dev/null", O_RDWR | O_CLOEXEC), 3);
+}
+
+/* If it fails, the caller closes what there is. */
 static int sbx__pipe(int *read_end, int *write_end) {
     int fd[2];
 #if SBX__LINUX
@@ -598,204 +709,218 @@ static int sbx__pipe(int *read_end, int *write_end) {
     fcntl(fd[0], F_SETFD, FD_CLOEXEC);
     fcntl(fd[1], F_SETFD, FD_CLOEXEC);
 #endif
-    *read_end = sbx__above_stdio(fd[0]);
-    *write_end = sbx__above_stdio(fd[1]);
-    return *read_end >= 0 && *write_end >= 0; /* the caller closes what there is */
+    *read_end = sbx__move_up(fd[0], 3);
+    *write_end = sbx__move_up(fd[1], 3);
+    return *read_end >= 0 && *write_end >= 0;
 }
 
-static int sbx__nonblocking(int fd) {
-    return fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
+static int sbx__nonblocking(int fd) { return fcntl(fd, F_SETFL, O_NONBLOCK) == 0; }
+
+static pid_t sbx__collect(pid_t pid, int flags, struct rusage *usage) {
+    pid_t got;
+    do got = wait4(pid, NULL, flags, usage);
+    while (got < 0 && errno == EINTR);
+    return got;
 }
 
 static const char *sbx__signal_name(int number) {
+    /* clang-format off */
     static const struct { int number; const char *name; } names[] = {
         {SIGHUP, "SIGHUP"}, {SIGINT, "SIGINT"}, {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
         {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"}, {SIGFPE, "SIGFPE"},
         {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
         {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"},
         {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"}};
+    /* clang-format on */
     size_t i;
     for (i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i].number == number) return names[i].name;
-    return "unnamed";
+    return "no name";
 }
 
-/* ==== defaults and validation ================================================================= */
+/* ==== defaults and validation ================================================================ */
 
-typedef struct sbx__field {
+/* clang-format off */
+static const struct sbx__field {
     const char *name;
     size_t offset;
     long long zero, most; /* what 0 means; the largest value that makes sense */
-} sbx__field;
-
-static const sbx__field sbx__fields[] = {
-    {"timeout_ms", offsetof(sbx_config, timeout_ms), 30000, SBX__MAX_MS},
-    {"grace_ms", offsetof(sbx_config, grace_ms), 3000, SBX__MAX_MS},
-    {"output_bytes", offsetof(sbx_config, output_bytes), 1 << 20, SBX__MAX_BYTES},
-    {"cpu_ms", offsetof(sbx_config, cpu_ms), -1, SBX__MAX_MS},
-    {"memory_bytes", offsetof(sbx_config, memory_bytes), -1, SBX__MAX_BYTES},
-    {"address_space_bytes", offsetof(sbx_config, address_space_bytes), -1, SBX__MAX_BYTES},
-    {"file_bytes", offsetof(sbx_config, file_bytes), -1, SBX__MAX_BYTES},
-    {"open_files", offsetof(sbx_config, open_files), -1, SBX__MAX_COUNT},
-    {"processes", offsetof(sbx_config, processes), -1, SBX__MAX_COUNT},
-    {"stack_bytes", offsetof(sbx_config, stack_bytes), -1, SBX__MAX_BYTES}};
+    int rlimit;           /* -1 = not one of the kernel's */
+    unsigned by;
+} sbx__fields[] = {
+    {"timeout_ms", offsetof(sbx_config, timeout_ms), 30000, SBX__MAX_MS, -1, 0},
+    {"grace_ms", offsetof(sbx_config, grace_ms), 3000, SBX__MAX_MS, -1, 0},
+    {"output_bytes", offsetof(sbx_config, output_bytes), 1 << 20, SBX__MAX_BYTES, -1, 0},
+    {"cpu_ms", offsetof(sbx_config, cpu_ms), -1, SBX__MAX_MS, RLIMIT_CPU, SBX_BY_RLIMIT_CPU},
+    {"memory_bytes", offsetof(sbx_config, memory_bytes), -1, SBX__MAX_BYTES, -1, 0},
+    {"address_space_bytes", offsetof(sbx_config, address_space_bytes), -1, SBX__MAX_BYTES,
+     SBX__RLIMIT_AS, SBX_BY_RLIMIT_AS},
+    {"file_bytes", offsetof(sbx_config, file_bytes), -1, SBX__MAX_BYTES, RLIMIT_FSIZE,
+     SBX_BY_RLIMIT_FSIZE},
+    {"stack_bytes", offsetof(sbx_config, stack_bytes), -1, SBX__MAX_BYTES, RLIMIT_STACK,
+     SBX_BY_RLIMIT_STACK},
+    {"processes", offsetof(sbx_config, processes), -1, SBX__MAX_COUNT, RLIMIT_NPROC,
+     SBX_BY_RLIMIT_NPROC},
+    {"open_files", offsetof(sbx_config, open_files), -1, SBX__MAX_COUNT, RLIMIT_NOFILE,
+     SBX_BY_RLIMIT_NOFILE}};
+/* clang-format on */
 #define SBX__FIELDS (sizeof sbx__fields / sizeof sbx__fields[0])
 
-static long long *sbx__value(sbx_config *cfg, const sbx__field *field) {
-    return (long long *)(void *)((char *)cfg + field->offset);
+static long long *sbx__value(sbx_config *cfg, size_t field) {
+    return (long long *)(void *)((char *)cfg + sbx__fields[field].offset);
 }
 
 static int sbx__check_limits(sbx_config *cfg, sbx_result *r) {
     size_t i;
     for (i = 0; i < SBX__FIELDS; i++) {
-        const sbx__field *f = &sbx__fields[i];
-        long long *v = sbx__value(cfg, f);
-        if (*v < SBX_UNLIMITED || *v > f->most)
-            return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "%s = %lld is out of range: 0 is the default, "
-                               "-1 is none, %lld is the most", f->name, *v, f->most);
-        if (*v == 0) *v = f->zero;
+        long long *v = sbx__value(cfg, i), most = sbx__fields[i].most;
+        if (*v < SBX_UNLIMITED || *v > most)
+            return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
+                               "%s = %lld is out of range: 0 is the default, -1 is none, %lld is "
+                               "the most", sbx__fields[i].name, *v, most);
+        if (*v == 0) *v = sbx__fields[i].zero;
     }
     if (cfg->grace_ms < 0) cfg->grace_ms = 0; /* from here on 0 is 0 */
     return 1;
 }
 
-static int sbx__check_stream(sbx_result *r, const char *name, sbx_io mode, unsigned allowed, int fd, int own) {
+static int sbx__check_stream(sbx_result *r, const char *name, sbx_io mode, unsigned allowed, int fd,
+                             int own) {
     if ((int)mode < 0 || mode > SBX_PIPE || !(allowed & 1u << mode))
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "%s = %d is not a mode for this stream", name, (int)mode);
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "%s = %d is not a mode of this stream", name,
+                           (int)mode);
     if (mode == SBX_FD && fcntl(fd, F_GETFD) < 0)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EBADF, "%s_fd = %d is not an open descriptor", name, fd);
+        return sbx__refuse(r, SBX_STEP_CONFIG, EBADF, "%s_fd = %d is not open", name, fd);
     if (mode == SBX_INHERIT && fcntl(own, F_GETFD) < 0)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EBADF, "%s = SBX_INHERIT, but the host's descriptor %d is closed",
-                           name, own);
+        return sbx__refuse(r, SBX_STEP_CONFIG, EBADF,
+                           "%s = SBX_INHERIT, but the host's descriptor %d is closed", name, own);
     return 1;
 }
 
-static int sbx__check_io(const sbx_config *cfg, int can_write, sbx_result *r) {
+static int sbx__check_io(const sbx_config *cfg, int handle, sbx_result *r) {
     unsigned any = 1u << SBX_DEFAULT | 1u << SBX_DISCARD | 1u << SBX_INHERIT | 1u << SBX_FD;
+    unsigned long size = (unsigned long)cfg->input_size;
     if (!sbx__check_stream(r, "in", cfg->in, any | 1u << SBX_PIPE, cfg->in_fd, 0) ||
         !sbx__check_stream(r, "out", cfg->out, any, cfg->out_fd, 1) ||
-        !sbx__check_stream(r, "err", cfg->err, any | 1u << SBX_MERGE, cfg->err_fd, 2)) return 0;
-    if (cfg->in == SBX_PIPE && !can_write)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "in = SBX_PIPE needs sbx_start: nobody could call sbx_write");
-    if (cfg->input_size > 0 && !cfg->input)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "input = NULL, but input_size = %lu",
-                           (unsigned long)cfg->input_size);
-    if (cfg->input_size > (size_t)-1 / 4)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "input_size = %lu is more than memory can hold",
-                           (unsigned long)cfg->input_size);
+        !sbx__check_stream(r, "err", cfg->err, any | 1u << SBX_MERGE, cfg->err_fd, 2))
+        return 0;
+    if (cfg->in == SBX_PIPE && !handle)
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
+                           "in = SBX_PIPE needs sbx_start: here nobody could call sbx_write");
+    if ((size && !cfg->input) || size > (size_t)-1 / 4)
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "input_size = %lu, but input is %s", size,
+                           cfg->input ? "not that large" : "NULL");
     if (cfg->input && cfg->in != SBX_DEFAULT)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "input is given, but in = %d does not read it", (int)cfg->in);
-    return 1;
-}
-
-static int sbx__check_env(const sbx_config *cfg, sbx_result *r) {
-    const char *const *e;
-    char shown[80];
-    for (e = cfg->env; e && *e; e++) {
-        if (**e != '=' && strchr(*e, '=')) continue;
-        sbx__plain(shown, sizeof shown, *e);
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "env[%d] = \"%s\" is not NAME=value", (int)(e - cfg->env), shown);
-    }
-    return 1;
-}
-
-static int sbx__check_cwd(const sbx_config *cfg, sbx_result *r) {
-    struct stat st;
-    char shown[120];
-    int error = 0;
-    if (!cfg->cwd) return 1;
-    if (stat(cfg->cwd, &st) != 0) error = errno;
-    else if (!S_ISDIR(st.st_mode)) error = ENOTDIR;
-    if (!error) return 1;
-    sbx__plain(shown, sizeof shown, cfg->cwd);
-    return sbx__refuse(r, SBX_STEP_CWD, error, "cwd = \"%s\": %s", shown, strerror(error));
-}
-
-/* What a later version will do is refused, never ignored. */
-static int sbx__check_missing(const sbx_config *cfg, sbx_result *r) {
-#if !SBX__LINUX
-    if (cfg->policy)
-        return sbx__refuse(r, SBX_STEP_POLICY, ENOSYS, "policy is set, but only Linux can enforce one");
-    if (cfg->cgroup)
-        return sbx__refuse(r, SBX_STEP_CGROUP, ENOSYS, "cgroup is set, but there are none on this system");
-#endif
-    if (cfg->policy && cfg->contain == SBX_CONTAIN_GROUP)
-        return sbx__refuse(r, SBX_STEP_POLICY, EINVAL, "policy is set, but contain = SBX_CONTAIN_GROUP leaves the "
-                           "host's processes in reach");
-    if ((int)cfg->contain < 0 || cfg->contain > SBX_CONTAIN_TREE)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "contain = %d is not a containment", (int)cfg->contain);
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
+                           "input is set, but in = %d does not read it", (int)cfg->in);
     return 1;
 }
 
 static int sbx__check_program(const sbx_config *cfg, sbx_fn fn, sbx_result *r) {
-    if (fn) {
-        if (!cfg->argv && !cfg->command) return 1;
+    const char *const *e;
+    char shown[80];
+    for (e = cfg->env; e && *e; e++)
+        if (**e == '=' || !strchr(*e, '='))
+            return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "env[%d] = \"%s\" is not NAME=value",
+                               (int)(e - cfg->env), sbx__plain(shown, sizeof shown, *e));
+    if (fn && (cfg->argv || cfg->command))
         return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "%s is set, but sbx_call runs a function",
                            cfg->argv ? "argv" : "command");
-    }
-    if (!cfg->argv && !cfg->command)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "argv = NULL and command = NULL: set one of them");
-    if (cfg->argv && cfg->command)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "argv and command are both set: set one of them");
+    if (!fn && !cfg->argv == !cfg->command)
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "argv and command are %s: set one of them",
+                           cfg->argv ? "both set" : "both NULL");
     if (cfg->argv && (!cfg->argv[0] || !cfg->argv[0][0]))
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "argv[0] = %s: it names the program to run",
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "argv[0] = %s: it names the program",
                            cfg->argv[0] ? "\"\"" : "NULL");
     return 1;
 }
 
-static int sbx__validate(sbx__plan *p, int can_write, sbx_result *r) {
-    return sbx__check_program(&p->cfg, p->fn, r) && sbx__check_limits(&p->cfg, r) &&
-           sbx__check_io(&p->cfg, can_write, r) && sbx__check_env(&p->cfg, r) &&
-           sbx__check_cwd(&p->cfg, r) && sbx__check_missing(&p->cfg, r);
-}
-
-/* ==== prepare: resolve and allocate everything before a process exists ======================== */
-
-/* [base/]dir/name, where an absolute dir makes base moot. */
-static const char *sbx__join(char *to, const char *base, const char *dir, size_t dir_size, const char *name) {
-    size_t n = 0;
-    int absolute = dir_size ? dir[0] == '/' : name[0] == '/';
-    if (base && !absolute) {
-        n = strlen(base);
-        memmove(to, base, n);
-        to[n++] = '/';
-    }
-    if (dir_size) {
-        memcpy(to + n, dir, dir_size);
-        n += dir_size;
-        to[n++] = '/';
-    }
-    memcpy(to + n, name, strlen(name) + 1);
-    return to;
-}
-
-static int sbx__runnable(const char *path) {
+static int sbx__check_places(const sbx_config *cfg, sbx_result *r) {
     struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+    char shown[120];
+    if (cfg->cwd && (stat(cfg->cwd, &st) != 0 || !S_ISDIR(st.st_mode))) {
+        int error = *cfg->cwd && stat(cfg->cwd, &st) == 0 ? ENOTDIR : errno;
+        return sbx__refuse(r, SBX_STEP_CWD, error, "cwd = \"%s\": %s",
+                           sbx__plain(shown, sizeof shown, cfg->cwd), strerror(error));
+    }
+    if ((int)cfg->contain < 0 || cfg->contain > SBX_CONTAIN_TREE)
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "contain = %d is not a containment",
+                           (int)cfg->contain);
+    if (cfg->policy && cfg->contain == SBX_CONTAIN_GROUP)
+        return sbx__refuse(r, SBX_STEP_POLICY, EINVAL,
+                           "policy is set, but contain = SBX_CONTAIN_GROUP leaves the host's "
+                           "processes in reach");
+    if (!SBX__LINUX && (cfg->policy || cfg->cgroup))
+        return sbx__refuse(r, cfg->policy ? SBX_STEP_POLICY : SBX_STEP_CGROUP, ENOSYS,
+                           "%s is set, but only Linux can enforce it",
+                           cfg->policy ? "policy" : "cgroup");
+    return 1;
 }
 
-/* The host's PATH and the host's directory count, whatever env and cwd say. */
-static int sbx__find(sbx__plan *p, const char *name, const char *search, char *room, sbx_result *r) {
-    char base[PATH_MAX], shown[80];
-    const char *from = NULL, *dir;
-    int found = ENOENT;
-    if (p->cfg.cwd && !(from = getcwd(base, sizeof base)))
-        return sbx__refuse(r, SBX_STEP_CWD, errno, "the host's own directory is gone: %s", strerror(errno));
-    if (strchr(name, '/')) {
-        p->path = sbx__join(room, from, NULL, 0, name);
-        return 1; /* exec itself tells best what is wrong with it */
+/* ==== prepare: resolve and allocate everything before a process exists ======================= */
+
+static int sbx__start_init(sbx__plan *p, sbx *b);
+static void sbx__end_init(sbx *b);
+static int sbx__plan_cgroup(sbx__plan *p, sbx *b, sbx_result *r);
+static void sbx__end_cgroup(sbx *b);
+static int sbx__plan_policy(sbx__plan *p, sbx *b, sbx_result *r);
+static void sbx__plan_policy_free(sbx__plan *p);
+static int sbx__can_watch(void);
+static long long sbx__user_tasks(void);
+
+/* Joins into the plan's memory, whose size sbx__plan_program knows. The text stays until the next
+   join unless it is kept. */
+static char *sbx__join(sbx__plan *p, const char *a, size_t a_size, const char *between,
+                       const char *b) {
+    memcpy(p->free_memory, a, a_size);
+    strcpy(p->free_memory + a_size, between);
+    return strcat(p->free_memory + a_size, b), p->free_memory;
+}
+
+static const char *sbx__keep(sbx__plan *p, char *text) {
+    p->free_memory = text + strlen(text) + 1;
+    return text;
+}
+
+/* A relative path starts from the host's directory, whatever cwd says. NULL: that one is gone. */
+static const char *sbx__absolute(sbx__plan *p, const char *path) {
+    char here[PATH_MAX];
+    if (path[0] == '/') return path;
+    if (!getcwd(here, sizeof here)) return NULL;
+    return sbx__keep(p, sbx__join(p, here, strlen(here), "/", path));
+}
+
+static int sbx__gone_cwd(sbx_result *r) {
+    return sbx__refuse(r, SBX_STEP_CWD, errno, "the host's own directory cannot be named: %s",
+                       strerror(errno));
+}
+
+/* The host's PATH counts, not the child's. */
+static int sbx__find(sbx__plan *p, const char *name, const char *search, sbx_result *r) {
+    char shown[80];
+    struct stat st;
+    int error = ENOENT;
+    if (strchr(name, '/')) { /* exec itself tells best what is wrong with it */
+        p->path = sbx__absolute(p, name);
+        return p->path ? 1 : sbx__gone_cwd(r);
     }
-    for (dir = search;; dir++) {
-        size_t n = strcspn(dir, ":");
-        p->path = sbx__join(room, from, n ? dir : ".", n ? n : 1, name);
-        if (sbx__runnable(p->path)) return 1;
-        if (errno == EACCES) found = EACCES;
-        dir += n;
-        if (!*dir) break;
+    for (;; search++) {
+        size_t n = strcspn(search, ":");
+        char *path = sbx__join(p, n ? search : ".", n ? n : 1, "/", name);
+        if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+            if (access(path, X_OK) == 0) {
+                p->path = sbx__absolute(p, sbx__keep(p, path));
+                return p->path ? 1 : sbx__gone_cwd(r);
+            }
+            error = EACCES;
+        }
+        search += n;
+        if (!*search) break;
     }
     sbx__plain(shown, sizeof shown, name);
-    return sbx__refuse(r, SBX_STEP_EXEC, found, found == EACCES ? "'%s' is on PATH, but may not be run"
-                                                                : "'%s' was not found on PATH", shown);
+    return sbx__refuse(r, SBX_STEP_EXEC, error,
+                       error == EACCES ? "'%s' is on PATH, but may not be run"
+                                       : "'%s' was not found on PATH", shown);
 }
 
 static size_t sbx__count(const char *const *list) {
@@ -804,244 +929,214 @@ static size_t sbx__count(const char *const *list) {
     return n;
 }
 
-static int sbx__overridden(const char *entry, const char *const *env, size_t count) {
-    size_t n = strcspn(entry, "=");
-    for (; count > 0; env++, count--)
-        if (strncmp(*env, entry, n) == 0 && (*env)[n] == '=') return 1;
+static int sbx__has_name(const char *const *env, size_t count, const char *entry) {
+    size_t n = strcspn(entry, "="), i;
+    for (i = 0; i < count; i++)
+        if (strncmp(env[i], entry, n) == 0 && env[i][n] == '=') return 1;
     return 0;
 }
 
 static int sbx__plan_program(sbx__plan *p, sbx_result *r) {
     const sbx_config *cfg = &p->cfg;
-    const char *search = getenv("PATH"), *name, *scratch = NULL;
-    const char *const *e;
-    char **envp;
-    size_t env_size, n = 0, given = sbx__count(cfg->env);
+    const sbx_policy *policy = cfg->policy;
+    const char *const *host = (const char *const *)environ;
+    const char *search = getenv("PATH"), *tmp = policy && policy->write ? policy->write[0] : NULL;
+    const char *name = p->fn ? "" : cfg->command ? "/bin/sh" : cfg->argv[0];
+    size_t given = sbx__count(cfg->env), inherited = cfg->inherit_env ? sbx__count(host) : 0, i, n = 0;
     if (!search) search = "/usr/local/bin:/usr/bin:/bin";
-    if (cfg->command) {
-        p->shell[0] = "sh", p->shell[1] = "-c", p->shell[2] = cfg->command;
-        p->argv = p->shell;
-    } else {
-        p->argv = cfg->argv;
-    }
-    name = p->fn ? "" : cfg->command ? "/bin/sh" : cfg->argv[0];
-    if (cfg->policy && cfg->policy->write && cfg->policy->write[0]) scratch = cfg->policy->write[0];
-    env_size = (2 + sbx__count(cfg->env) + sbx__count((const char *const *)environ)) * sizeof *envp;
-    p->memory = (char *)SBX_REALLOC(NULL, 2 * SBX__STACK + env_size + strlen(search) + strlen(name) + 2 * PATH_MAX + 16 +
-                                    (cfg->cwd ? strlen(cfg->cwd) : 0) +
-                                    (scratch ? strlen(scratch) : 0));
-    if (!p->memory) return sbx__refuse(r, SBX_STEP_MEMORY, ENOMEM, "no memory to prepare the child");
-    envp = (char **)(void *)(p->memory + 2 * SBX__STACK);
-    for (e = (const char *const *)environ; cfg->inherit_env && e && *e; e++)
-        if (!sbx__overridden(*e, cfg->env, given)) envp[n++] = (char *)*e;
-    for (e = cfg->env; e && *e; e++) envp[n++] = (char *)*e;
-    if (scratch && !sbx__overridden("TMPDIR=", (const char *const *)envp, n)) {
-        envp[n++] = p->memory + 2 * SBX__STACK + env_size;
-        env_size += (size_t)sprintf(envp[n - 1], "TMPDIR=%s", scratch) + 1;
-    }
-    envp[n] = NULL;
-    p->envp = envp;
+    p->memory = (char *)SBX_REALLOC(
+        NULL, 2 * SBX__STACK + (given + inherited + 2) * sizeof *p->envp + 3 * PATH_MAX +
+                  2 * strlen(search) + 2 * strlen(name) + (tmp ? strlen(tmp) : 0) +
+                  (cfg->cwd ? strlen(cfg->cwd) : 0) + 64);
+    if (!p->memory) return sbx__no_memory(r, "a child");
+    p->shell[0] = "sh";
+    p->shell[1] = "-c";
+    p->shell[2] = cfg->command;
+    p->argv = cfg->command ? p->shell : cfg->argv;
+    p->envp = (char **)(void *)(p->memory + 2 * SBX__STACK);
+    p->free_memory = (char *)(p->envp + given + inherited + 2);
+    for (i = 0; i < inherited; i++)
+        if (!sbx__has_name(cfg->env, given, host[i])) p->envp[n++] = (char *)host[i];
+    for (i = 0; i < given; i++) p->envp[n++] = (char *)cfg->env[i];
+    if (tmp && !sbx__has_name((const char *const *)p->envp, n, "TMPDIR="))
+        p->envp[n++] = (char *)sbx__keep(p, sbx__join(p, "TMPDIR", 6, "=", tmp));
+    p->envp[n] = NULL;
     p->cwd = cfg->cwd;
-    if (cfg->policy && (!cfg->cwd || cfg->cwd[0] != '/')) { /* new mounts: the way must be walked anew */
-        char *cwd = p->memory + 2 * SBX__STACK + env_size;
-        if (!getcwd(cwd, PATH_MAX)) return sbx__refuse(r, SBX_STEP_CWD, errno, "the host's own directory is gone: %s", strerror(errno));
-        if (cfg->cwd) strcat(strcat(cwd, "/"), cfg->cwd);
-        env_size += strlen(cwd) + 1;
-        p->cwd = cwd;
-    }
-    return p->fn ? 1 : sbx__find(p, name, search, p->memory + 2 * SBX__STACK + env_size, r);
+    if (policy) p->cwd = sbx__absolute(p, cfg->cwd ? cfg->cwd : "."); /* under its own mounts */
+    if (policy && !p->cwd) return sbx__gone_cwd(r);
+    return p->fn ? 1 : sbx__find(p, name, search, r);
 }
-
-static void sbx__limit(sbx__plan *p, int which, long long soft, long long above) {
-    struct rlimit now, *set = &p->limits[p->limit_count].value;
-    set->rlim_cur = (rlim_t)soft;
-    set->rlim_max = (rlim_t)(soft + above);
-    if (getrlimit(SBX__RLIMIT(which), &now) == 0 && now.rlim_max != RLIM_INFINITY) {
-        if (set->rlim_max > now.rlim_max) set->rlim_max = now.rlim_max; /* stricter already */
-        if (set->rlim_cur > now.rlim_max) set->rlim_cur = now.rlim_max;
-    }
-    p->limits[p->limit_count++].which = which;
-}
-
-static long long sbx__user_tasks(void);
-static int sbx__can_watch(void);
-static int sbx__plan_cgroup(sbx__plan *p, sbx *b, sbx_result *r);
-static void sbx__end_cgroup(sbx *b);
-static int sbx__plan_policy(sbx__plan *p, sbx *b, sbx_result *r);
-static void sbx__plan_policy_free(sbx__plan *p);
-static int sbx__start_init(sbx__plan *p, sbx *b);
-static void sbx__end_init(sbx *b);
 
 static int sbx__plan_tree(sbx__plan *p, sbx *b, sbx_result *r) {
+    const char *what = p->cfg.policy ? "policy" : "contain = SBX_CONTAIN_TREE";
     if (p->cfg.contain == SBX_CONTAIN_GROUP) return 1;
     p->tree = sbx__start_init(p, b);
     if (p->tree) b->enforced |= SBX_BY_TREE;
     if (p->tree || (p->cfg.contain == SBX_CONTAIN_AUTO && !p->cfg.policy)) return 1;
-    if (p->cfg.policy)
-        return sbx__refuse(r, SBX_STEP_POLICY, errno, "policy needs a PID namespace, and there is none: %s (run as root, "
-                           "or allow user namespaces)", strerror(errno));
-    return sbx__refuse(r, SBX_STEP_CONTAIN, errno, "contain = SBX_CONTAIN_TREE needs a PID namespace, and there is none: "
-                       "%s (run as root, or allow user namespaces)", strerror(errno));
+    return sbx__refuse(r, p->cfg.policy ? SBX_STEP_POLICY : SBX_STEP_CONTAIN, errno,
+                       "%s needs a PID namespace, and none can be had: %s%s", what, strerror(errno),
+                       SBX__LINUX ? " (allow user namespaces, or run as root)" : "");
+}
+
+static void sbx__add_limit(sbx__plan *p, const char *name, int which, long long soft, int above) {
+    sbx__limit *limit = &p->limits[p->limit_count++];
+    struct rlimit now;
+    limit->name = name;
+    limit->which = which;
+    limit->value.rlim_cur = (rlim_t)soft;
+    limit->value.rlim_max = (rlim_t)(soft + above);
+    if (getrlimit(SBX__RLIMIT(which), &now) != 0 || now.rlim_max == RLIM_INFINITY) return;
+    if (limit->value.rlim_max > now.rlim_max) limit->value.rlim_max = now.rlim_max; /* stricter yet */
+    if (limit->value.rlim_cur > now.rlim_max) limit->value.rlim_cur = now.rlim_max;
 }
 
 static int sbx__plan_limits(sbx__plan *p, sbx *b, sbx_result *r) {
-    const sbx_config *cfg = &p->cfg;
-    long long space = cfg->address_space_bytes;
-    int watch = !b->cgroup && (cfg->memory_bytes >= 0 || cfg->cpu_ms >= 0) && sbx__can_watch();
+    sbx_config set = p->cfg; /* what the kernel is told */
+    int watch = !b->cgroup && (set.memory_bytes >= 0 || set.cpu_ms >= 0) && sbx__can_watch();
+    size_t i;
     b->enforced |= SBX_BY_SESSION | SBX_BY_RLIMIT_CORE | (watch ? SBX_BY_WATCH : 0);
-    if (cfg->memory_bytes >= 0 && !watch && !b->cgroup && (space < 0 || space > cfg->memory_bytes)) space = cfg->memory_bytes;
-    sbx__limit(p, RLIMIT_CORE, 0, 0);
-    if (cfg->cpu_ms >= 0) { /* hard above soft: SIGXCPU first. Watched, it is only the backstop */
-        sbx__limit(p, RLIMIT_CPU, (cfg->cpu_ms + 999) / 1000 + (watch || b->cgroup ? 1 : 0), 1);
-        b->enforced |= SBX_BY_RLIMIT_CPU;
-    }
-    if (space >= 0) {
-#if SBX__HAS_RLIMIT_AS
-        sbx__limit(p, RLIMIT_AS, space, 0);
-        b->enforced |= SBX_BY_RLIMIT_AS;
-        b->seen.saw |= SBX_SAW_MEMORY_LIMIT;
-        b->cfg.address_space_bytes = space;
-#else
-        return sbx__refuse(r, SBX_STEP_LIMITS, ENOSYS, "%s = %lld cannot be enforced on this system",
-                           cfg->memory_bytes >= 0 ? "memory_bytes" : "address_space_bytes", space);
-#endif
-    }
-    if (cfg->file_bytes >= 0) {
-        sbx__limit(p, RLIMIT_FSIZE, cfg->file_bytes, 0);
-        b->enforced |= SBX_BY_RLIMIT_FSIZE;
-        b->seen.saw |= SBX_SAW_FILE_LIMIT;
-    }
-    if (cfg->stack_bytes >= 0) {
-        sbx__limit(p, RLIMIT_STACK, cfg->stack_bytes, 0);
-        b->enforced |= SBX_BY_RLIMIT_STACK;
-    }
-    if (cfg->processes >= 0 && !b->cgroup) { /* the kernel counts all tasks of the user, and root's not at all */
-        long long others = p->tree && p->user_ns ? 1 : sbx__user_tasks(); /* 1: the tree's pid 1 */
+    if (set.memory_bytes >= 0 && !watch && !b->cgroup &&
+        (set.address_space_bytes < 0 || set.address_space_bytes > set.memory_bytes))
+        set.address_space_bytes = set.memory_bytes; /* nothing better here */
+    if (set.address_space_bytes >= 0 && SBX__RLIMIT_AS < 0)
+        return sbx__refuse(r, SBX_STEP_LIMITS, ENOSYS,
+                           "%s = %lld: this system cannot limit a process's memory",
+                           set.memory_bytes >= 0 ? "memory_bytes" : "address_space_bytes",
+                           set.address_space_bytes);
+    b->cfg.address_space_bytes = set.address_space_bytes;
+    if (set.cpu_ms >= 0) /* of each process, in seconds: the backstop where the tree is summed */
+        set.cpu_ms = (set.cpu_ms + 999) / 1000 + (watch || b->cgroup ? 1 : 0);
+    if (set.processes >= 0 && b->cgroup) set.processes = -1;
+    if (set.processes >= 0) { /* counts all of the user's tasks, unless there is a user namespace */
         if (getuid() == 0 || geteuid() == 0)
-            return sbx__refuse(r, SBX_STEP_LIMITS, EPERM, "processes = %lld cannot be enforced for root: "
-                               "give a cgroup, or run as an ordinary user", cfg->processes);
-        sbx__limit(p, RLIMIT_NPROC, cfg->processes + others, 0);
-        b->enforced |= SBX_BY_RLIMIT_NPROC;
+            return sbx__refuse(r, SBX_STEP_LIMITS, EPERM,
+                               "processes = %lld does not bind root: give a cgroup, or run as an "
+                               "ordinary user", set.processes);
+        set.processes += p->tree && p->user_ns ? 1 : sbx__user_tasks(); /* 1: pid 1 of the tree */
     }
-    if (cfg->open_files >= 0) { /* last: the steps before it need descriptors */
-        sbx__limit(p, RLIMIT_NOFILE, cfg->open_files, 0);
-        b->enforced |= SBX_BY_RLIMIT_NOFILE;
+    sbx__add_limit(p, "no core dumps", RLIMIT_CORE, 0, 0);
+    for (i = 0; i < SBX__FIELDS; i++) {
+        long long v = *sbx__value(&set, i);
+        if (sbx__fields[i].rlimit < 0 || v < 0) continue;
+        sbx__add_limit(p, sbx__fields[i].name, sbx__fields[i].rlimit, v,
+                       sbx__fields[i].rlimit == RLIMIT_CPU); /* hard above soft: SIGXCPU first */
+        b->enforced |= sbx__fields[i].by;
     }
+    if (b->enforced & SBX_BY_RLIMIT_AS) b->seen.saw |= SBX_SAW_MEMORY_LIMIT;
+    if (b->enforced & SBX_BY_RLIMIT_FSIZE) b->seen.saw |= SBX_SAW_FILE_LIMIT;
     return 1;
 }
 
 static int sbx__plan_stream(sbx__plan *p, sbx *b, int i, sbx_io mode, int fd) {
     int piped = mode == SBX_PIPE || (mode == SBX_DEFAULT && (i > 0 || p->cfg.input));
-    p->fd[i] = -1;
     if (mode == SBX_INHERIT || mode == SBX_MERGE) return 1;
     if (mode == SBX_FD) return (p->fd[i] = fcntl(fd, F_DUPFD_CLOEXEC, 3)) >= 0;
-    if (!piped) return (p->fd[i] = sbx__above_stdio(open("/dev/null", O_RDWR | O_CLOEXEC))) >= 0;
-    if (!(i == 0 ? sbx__pipe(&p->fd[0], &b->fd[SBX__IN]) : sbx__pipe(&b->fd[i], &p->fd[i]))) return 0;
-    return sbx__nonblocking(b->fd[i]);
+    if (!piped) return (p->fd[i] = sbx__open_null()) >= 0;
+    return (i == 0 ? sbx__pipe(&p->fd[0], &b->fd[SBX__IN]) : sbx__pipe(&b->fd[i], &p->fd[i])) &&
+           sbx__nonblocking(b->fd[i]);
 }
 
 /* A pipe; or a socket, if the filter's descriptor has to come back through it. */
-static int sbx__report_pair(sbx__plan *p, sbx *b) {
+static int sbx__plan_report(sbx__plan *p, sbx *b) {
 #if SBX__LINUX
     if (p->cfg.policy && p->cfg.policy->kill_on_denied) {
         int fd[2];
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0) return 0;
-        b->fd[SBX__REPORT] = sbx__above_stdio(fd[0]);
-        p->report = sbx__above_stdio(fd[1]);
+        b->fd[SBX__REPORT] = sbx__move_up(fd[0], 3);
+        p->report = sbx__move_up(fd[1], 3);
         return b->fd[SBX__REPORT] >= 0 && p->report >= 0;
     }
 #endif
     return sbx__pipe(&b->fd[SBX__REPORT], &p->report);
 }
 
-static int sbx__plan_streams(sbx__plan *p, sbx *b, int with_cancel, sbx_result *r) {
-    const sbx_config *cfg = &p->cfg;
-    int ok = sbx__plan_stream(p, b, 0, cfg->in, cfg->in_fd) && sbx__plan_stream(p, b, 1, cfg->out, cfg->out_fd) &&
-             sbx__plan_stream(p, b, 2, cfg->err, cfg->err_fd) && sbx__report_pair(p, b) &&
-             sbx__nonblocking(b->fd[SBX__REPORT]);
-    if (ok && with_cancel) {
+static int sbx__plan_cancel(sbx *b) {
 #if SBX__LINUX
-        b->fd[SBX__CANCEL] = sbx__above_stdio((int)syscall(SYS_eventfd2, 0, O_CLOEXEC | O_NONBLOCK));
-        b->cancel_fd = b->fd[SBX__CANCEL];
-        ok = b->cancel_fd >= 0;
+    b->cancel_fd = sbx__move_up((int)syscall(SYS_eventfd2, 0, O_CLOEXEC | O_NONBLOCK), 3);
+    return (b->fd[SBX__CANCEL] = b->cancel_fd) >= 0;
 #else
-        ok = sbx__pipe(&b->fd[SBX__CANCEL], &b->cancel_fd) && sbx__nonblocking(b->fd[SBX__CANCEL]) &&
-             sbx__nonblocking(b->cancel_fd);
+    return sbx__pipe(&b->fd[SBX__CANCEL], &b->cancel_fd) && sbx__nonblocking(b->cancel_fd) &&
+           sbx__nonblocking(b->fd[SBX__CANCEL]);
 #endif
-    }
-    return ok ? 1 : sbx__refuse(r, SBX_STEP_IO, errno, "no pipe or descriptor for the child: %s", strerror(errno));
+}
+
+static int sbx__plan_streams(sbx__plan *p, sbx *b, int handle, sbx_result *r) {
+    const sbx_config *cfg = &p->cfg;
+    if (sbx__plan_stream(p, b, 0, cfg->in, cfg->in_fd) &&
+        sbx__plan_stream(p, b, 1, cfg->out, cfg->out_fd) &&
+        sbx__plan_stream(p, b, 2, cfg->err, cfg->err_fd) && sbx__plan_report(p, b) &&
+        sbx__nonblocking(b->fd[SBX__REPORT]) && (!handle || sbx__plan_cancel(b)))
+        return 1;
+    return sbx__refuse(r, SBX_STEP_IO, errno, "no pipe, or no /dev/null, for the child: %s",
+                       strerror(errno));
 }
 
 static int sbx__plan_call(sbx__plan *p, sbx *b, sbx_result *r) {
-    size_t size = SBX__RET_AT + p->ret_size;
     struct rlimit stack;
-    void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANON, -1, 0);
-    if (shared == MAP_FAILED)
-        return sbx__refuse(r, SBX_STEP_MEMORY, errno, "no memory for a result of %lu bytes", (unsigned long)p->ret_size);
-    p->fn_stack = 8u << 20;
-    if (p->cfg.stack_bytes > 0) p->fn_stack = (size_t)p->cfg.stack_bytes;
-    else if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < (rlim_t)(256u << 20)) p->fn_stack = (size_t)stack.rlim_cur;
-    p->fn_stack = (p->fn_stack + 2 * 65536) & ~(size_t)65535; /* whole pages, one of them the guard */
+    void *shared;
+    if (!p->fn) return 1;
+    b->shared_size = SBX__RET_AT + p->ret_size;
+    shared = mmap(NULL, b->shared_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANON, -1, 0);
+    if (shared == MAP_FAILED) return sbx__no_memory(r, "the function's result");
     b->shared = p->shared = (sbx__shared *)shared;
-    b->shared_size = size;
     /* Not a secret, only a value that no stray write of the function produces. */
-    b->token = p->token = ((unsigned long long)sbx__now() << 20 ^ (unsigned long long)(size_t)b) | 1;
-    b->private_only = 1;
+    p->token = ((unsigned long long)sbx__now() << 20 ^ (unsigned long long)(size_t)b) | 1;
+    b->token = p->token;
+    p->fn_stack = 8u << 20; /* what it is used to, plus a guard page */
+    if (p->cfg.stack_bytes > 0) p->fn_stack = (size_t)p->cfg.stack_bytes;
+    else if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < (rlim_t)(1u << 28))
+        p->fn_stack = (size_t)stack.rlim_cur;
+    p->fn_stack = (p->fn_stack + 2 * 65536) & ~(size_t)65535;
     return 1;
 }
 
-static sbx *sbx__prepare(sbx__plan *p, int with_cancel, int keep_input, sbx_result *r) {
+static int sbx__plan_input(sbx *b, int handle, sbx_result *r) {
+    b->input = (const char *)b->cfg.input;
+    b->input_left = b->cfg.input_size;
+    if (!handle || !b->input_left) return 1;
+    b->input_copy = (char *)SBX_REALLOC(NULL, b->input_left); /* the caller's may go before it is read */
+    if (!b->input_copy) return sbx__no_memory(r, "a copy of the input");
+    b->input = (const char *)memcpy(b->input_copy, b->input, b->input_left);
+    return 1;
+}
+
+static void sbx__name(sbx *b, const sbx__plan *p) {
+    const char *name = p->cfg.command ? "sh" : p->fn ? "" : p->cfg.argv[0], *slash = strrchr(name, '/');
+    char shown[40];
+    sbx__plain(shown, sizeof shown, slash && slash[1] ? slash + 1 : name);
+    snprintf(b->who, sizeof b->who, p->fn ? "the function" : "'%s'", shown);
+}
+
+/* Returns a box that may be half made; ok tells, and sbx__free_box takes either. */
+static sbx *sbx__prepare(sbx__plan *p, int handle, int *ok, sbx_result *r) {
     sbx *b = (sbx *)sbx__zalloc(sizeof *b);
     int i;
-    p->report = p->life = p->null = p->cgroup = p->ruleset = -1;
-    for (i = 0; i < 3; i++) p->fd[i] = -1;
-    if (!b) {
-        sbx__refuse(r, SBX_STEP_MEMORY, ENOMEM, "no memory for a box");
-        return NULL;
-    }
+    p->fd[0] = p->fd[1] = p->fd[2] = p->report = p->life = p->null = p->cgroup = p->ruleset = -1;
+    *ok = b ? 1 : sbx__no_memory(r, "a box");
+    if (!b) return NULL;
     for (i = 0; i < SBX__FDS; i++) b->fd[i] = -1;
-    b->cancel_fd = -1;
     b->cfg = p->cfg;
-    b->seen.exit_code = -1;
+    b->cancel_fd = b->seen.exit_code = -1;
     b->peak = -1;
     b->kill_at = b->look_at = b->sample_at = SBX__NEVER;
-    b->input = (const char *)p->cfg.input;
-    b->input_left = p->cfg.input_size;
-    if (p->fn) {
-        snprintf(b->who, sizeof b->who, "the function");
-    } else {
-        const char *name = p->cfg.command ? "sh" : p->cfg.argv[0], *slash = strrchr(name, '/');
-        char shown[40];
-        sbx__plain(shown, sizeof shown, slash && slash[1] ? slash + 1 : name);
-        snprintf(b->who, sizeof b->who, "'%s'", shown);
-    }
-    if (!sbx__plan_program(p, r) || !sbx__plan_tree(p, b, r) || !sbx__plan_cgroup(p, b, r) ||
-        !sbx__plan_policy(p, b, r) ||
-        !sbx__plan_limits(p, b, r) || !sbx__plan_streams(p, b, with_cancel, r)) return b;
-    if (p->fn && !sbx__plan_call(p, b, r)) return b;
-    if (keep_input && b->input_left) {
-        b->input_copy = (char *)SBX_REALLOC(NULL, b->input_left);
-        if (!b->input_copy) {
-            sbx__refuse(r, SBX_STEP_MEMORY, ENOMEM, "no memory to keep %lu bytes of input", (unsigned long)b->input_left);
-            return b;
-        }
-        memcpy(b->input_copy, b->input, b->input_left);
-        b->input = b->input_copy;
-    }
+    sbx__name(b, p);
+    *ok = sbx__plan_program(p, r) && sbx__plan_tree(p, b, r) && sbx__plan_cgroup(p, b, r) &&
+          sbx__plan_policy(p, b, r) && sbx__plan_limits(p, b, r) &&
+          sbx__plan_streams(p, b, handle, r) && sbx__plan_call(p, b, r) &&
+          sbx__plan_input(b, handle, r);
     return b;
 }
 
-static void sbx__plan_free(sbx__plan *p) {
+static void sbx__free_plan(sbx__plan *p) {
     int i;
     for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
     sbx__close(&p->report);
     sbx__close(&p->cgroup);
     sbx__plan_policy_free(p);
     SBX_FREE(p->memory);
-    p->memory = NULL;
 }
 
-static void sbx__box_free(sbx *b) {
+static void sbx__free_box(sbx *b) {
     int i;
     if (!b) return;
     sbx__end_init(b);
@@ -1055,9 +1150,9 @@ static void sbx__box_free(sbx *b) {
     SBX_FREE(b);
 }
 
-/* ==== child: between fork and exec. Async-signal-safe calls only, no memory, no locks ========= */
+/* ==== child: before exec. Async-signal-safe calls only: no memory, no locks, no stdio ======== */
 
-/* Ends this process only. On Linux not by _exit, before which sanitizers look at the stack. */
+/* Ends this process only. On Linux not by _exit, before which sanitizers inspect the stack. */
 static void sbx__quit(int code) {
 #if SBX__LINUX
     syscall(SYS_exit_group, code);
@@ -1068,6 +1163,7 @@ static void sbx__quit(int code) {
 
 static void sbx__quit_with(int report, sbx_step step, int which) {
     sbx__failure failure;
+    memset(&failure, 0, sizeof failure);
     failure.step = step;
     failure.error = errno;
     failure.which = which;
@@ -1075,7 +1171,7 @@ static void sbx__quit_with(int report, sbx_step step, int which) {
 }
 
 #if SBX__LINUX
-/* Where close_range is missing: the bare system call lists the descriptors, opendir would allocate. */
+/* Where close_range is missing. The bare system call lists them: opendir would allocate. */
 static int sbx__close_listed(int from) {
     char list[2048];
     int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY), closed;
@@ -1101,12 +1197,12 @@ static int sbx__close_listed(int from) {
     return 1;
 }
 
-/* The parent sleeps until exec, so it cannot enforce the deadline on an exec that hangs. A timer
-   of the child's own can: the kernel deletes it when the program starts. */
+/* The parent sleeps until exec, so it cannot hold an exec that hangs to the deadline. A timer of the
+   child's own can: the kernel deletes it when the program starts. */
 static void sbx__arm_deadline(long long deadline) {
 #if defined(SYS_timer_settime) && !(defined(__x86_64__) && defined(__ILP32__))
     struct sigevent event;
-    long when[4]; /* struct itimerspec as this system call has it on 32 and 64 bits */
+    long when[4]; /* struct itimerspec of this system call, on 32 and 64 bits */
     int id;
     if (deadline == SBX__NEVER) return;
     memset(&event, 0, sizeof event);
@@ -1125,18 +1221,18 @@ static void sbx__arm_deadline(long long deadline) {
 
 static void sbx__close_from(int from, int top) {
 #if SBX__LINUX
-    if (syscall(SYS_close_range, (unsigned)from, ~0u, 0) == 0 || sbx__close_listed(from)) return;
+    if (syscall(SBX__NR_close_range, (unsigned)from, ~0u, 0) == 0 || sbx__close_listed(from)) return;
 #endif
     while (from <= top) close(from++);
 }
 
-/* exec resets handlers but keeps ignored signals ignored. All of them go back to the default
-   before any is unblocked: until exec this process may share its memory with the host. */
+/* exec resets handlers but keeps ignored signals ignored. All go back to the default before any is
+   unblocked: until exec this process may share its memory with the host. */
 static void sbx__reset_signals(void) {
-    int i;
     sigset_t none;
+    int i;
 #if SBX__LINUX
-    char zero[64]; /* struct sigaction of any architecture: SIG_DFL, no flags, no mask */
+    char zero[64]; /* the kernel's struct sigaction: SIG_DFL, no flags, no mask */
     memset(zero, 0, sizeof zero);
     for (i = 1; i <= SBX__SIGNALS; i++) syscall(SYS_rt_sigaction, i, zero, NULL, SBX__SIGNALS / 8L);
 #else
@@ -1150,124 +1246,146 @@ static void sbx__reset_signals(void) {
 }
 
 static sbx_step sbx__become(const sbx__plan *p, int *report, int *which) {
-    int i;
+    int i, first = 4;
     if (setsid() < 0) return SBX_STEP_SESSION;
-    for (i = 0; i < 3; i++) { /* every source is above 2, so no dup2 overwrites another's */
+    for (i = 0; i < 3; i++) { /* every source is above 2, so that no dup2 overwrites another's */
         int from = i == 2 && p->cfg.err == SBX_MERGE ? 1 : p->fd[i];
         if (from >= 0 ? dup2(from, i) < 0 : fcntl(i, F_SETFD, 0) < 0) return SBX_STEP_IO;
     }
-    if (*report != 3 && dup2(*report, 3) < 0) return SBX_STEP_IO;
+    if (dup2(*report, 3) < 0 || fcntl(3, F_SETFD, FD_CLOEXEC) < 0) return SBX_STEP_IO;
     *report = 3;
-    if (fcntl(3, F_SETFD, FD_CLOEXEC) < 0) return SBX_STEP_IO;
-    if (p->ruleset >= 0 && dup2(p->ruleset, 4) < 0) return SBX_STEP_IO; /* never below 5 */
-    sbx__close_from(p->ruleset >= 0 ? 5 : 4, p->top_fd);
+    if (p->ruleset >= 0 && dup2(p->ruleset, first++) < 0) return SBX_STEP_IO;
+    sbx__close_from(first, p->top_fd);
     if (p->cwd && chdir(p->cwd) != 0) return SBX_STEP_CWD;
     for (i = 0; i < p->limit_count; i++) {
-        *which = p->limits[i].which;
-        if (setrlimit(SBX__RLIMIT(*which), &p->limits[i].value) != 0) return SBX_STEP_LIMITS;
+        *which = i;
+        if (setrlimit(SBX__RLIMIT(p->limits[i].which), &p->limits[i].value) != 0)
+            return SBX_STEP_LIMITS;
     }
     sbx__reset_signals();
     return SBX_STEP_NONE;
 }
 
 static sbx_step sbx__exec(const sbx__plan *p) {
-    struct timespec pause_time;
+    struct timespec moment = {0, 1000000};
     int tries;
-    pause_time.tv_sec = 0;
-    pause_time.tv_nsec = 1000000;
-    for (tries = 0; tries < 200; tries++) { /* a writer that just closes it is worth a moment */
+    for (tries = 0; tries < 200; tries++) {
         execve(p->path, (char *const *)p->argv, p->envp);
         if (errno != ETXTBSY) break;
-        nanosleep(&pause_time, NULL);
+        nanosleep(&moment, NULL); /* somebody has just written it, and is about to close it */
     }
     return SBX_STEP_EXEC;
 }
 
 #if SBX__LINUX
-/* A view of its own: a /proc that shows the numbers the tree itself knows (refused in some
-   containers; without a policy the host's then stays visible, which contains no less), and under a
-   policy everything but the writable trees read-only: Landlock does not guard modes, owners and times. */
-static int sbx__own_view(const sbx__plan *p, int *which) {
-    unsigned long long read_only[4] = {1, 0, 0, 0}; /* struct mount_attr: MOUNT_ATTR_RDONLY */
-    unsigned caps[8];                               /* struct __user_cap_header_struct, 2 x data */
-    const sbx_policy *policy = p->cfg.policy;
+static void sbx__drop_caps(void) {
+    unsigned caps[8]; /* struct __user_cap_header_struct, then twice the data */
+    memset(caps, 0, sizeof caps);
+    caps[0] = SBX__CAP_VERSION;
+    syscall(SYS_capset, caps, caps + 2);
+}
+
+/* Writable trees are cloned before everything becomes read-only, and put back afterwards. */
+static int sbx__read_only_but(const sbx__plan *p) {
+    unsigned long long attr[4] = {1, 0, 0, 0}; /* struct mount_attr: MOUNT_ATTR_RDONLY */
+    int i, flags = SBX__AT_EMPTY_PATH | SBX__AT_RECURSIVE | O_CLOEXEC | 1; /* OPEN_TREE_CLONE */
     struct stat st;
-    int i, ok = syscall(SYS_unshare, SBX__CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0;
-    *which = 5;
-    if (ok) ok = mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0 || (policy && policy->no_system);
-    if (policy && !ok) return 0;
-    for (i = 0; policy && i < p->writable_count; i++) {
+    for (i = 0; i < p->writable_count; i++) {
         sbx__writable *w = &p->writable[i];
         int fd = open(w->path, SBX__O_PATH | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &st) != 0) return 0;
-        if (st.st_dev != w->device || st.st_ino != w->inode) return (errno = ESTALE), 0; /* swapped meanwhile */
-        w->tree = (int)syscall(SBX__NR_OPEN_TREE, fd, "", SBX__AT_EMPTY_PATH | SBX__AT_RECURSIVE | O_CLOEXEC | 1);
+        if (st.st_dev != w->device || st.st_ino != w->inode) { /* swapped since the host opened it */
+            errno = ESTALE;
+            return 0;
+        }
+        w->tree = (int)syscall(SBX__NR_open_tree, fd, "", flags);
         if (w->tree < 0) return 0;
     }
-    if (policy && syscall(SBX__NR_MOUNT_SETATTR, AT_FDCWD, "/", SBX__AT_RECURSIVE, read_only, sizeof read_only) != 0) return 0;
-    for (i = 0; policy && i < p->writable_count; i++)
-        if (syscall(SBX__NR_MOVE_MOUNT, p->writable[i].tree, "", AT_FDCWD, p->writable[i].path, 4) != 0) return 0;
-    if (p->user_ns && getuid() != 0) { /* what made the namespaces goes; exec would drop it too */
-        memset(caps, 0, sizeof caps);
-        caps[0] = SBX__CAP_VERSION;
-        syscall(SYS_capset, caps, caps + 2);
-    }
+    if (syscall(SBX__NR_mount_setattr, AT_FDCWD, "/", SBX__AT_RECURSIVE, attr, sizeof attr) != 0)
+        return 0;
+    for (i = 0; i < p->writable_count; i++)
+        if (syscall(SBX__NR_move_mount, p->writable[i].tree, "", AT_FDCWD, p->writable[i].path, 4) != 0)
+            return 0;
     return 1;
 }
 
-/* The filter's own descriptor, for the host to hear of forbidden calls. */
-static int sbx__send_fd(int report, int fd) {
-    union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(int))]; } control;
-    sbx__failure nothing;
-    struct msghdr message;
+/* In a tree: a /proc that shows the numbers the tree itself knows. Some containers refuse that; without
+   a policy the host's then stays visible, which contains no less. Under a policy everything but the
+   writable trees becomes read-only, because Landlock does not guard modes, owners and times. */
+static int sbx__own_view(const sbx__plan *p) {
+    const sbx_policy *policy = p->cfg.policy;
+    int ok = syscall(SYS_unshare, SBX__CLONE_NEWNS) == 0 &&
+             mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0;
+    ok = ok && (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0 ||
+                (policy && policy->no_system));
+    if (policy && (!ok || !sbx__read_only_but(p))) return 0;
+    if (p->user_ns && getuid() != 0) sbx__drop_caps(); /* they made the namespaces; exec drops them too */
+    return 1;
+}
+
+static int sbx__add_rule(int ruleset, int fd, unsigned access) {
+    unsigned rule[3]; /* struct landlock_path_beneath_attr, packed: 64 bits and 32 */
+    rule[0] = access;
+    rule[1] = 0;
+    rule[2] = (unsigned)fd;
+    return syscall(SBX__NR_landlock_add_rule, ruleset, 1, rule, 0) == 0;
+}
+
+/* One record, and with it a descriptor: how the filter's own reaches the host. */
+typedef struct sbx__packet {
+    struct msghdr head;
     struct iovec data;
+    union { size_t align; char room[CMSG_SPACE(sizeof(int))]; } control;
+} sbx__packet;
+
+static void sbx__pack(sbx__packet *k, sbx__failure *record) {
+    memset(k, 0, sizeof *k);
+    k->data.iov_base = record;
+    k->data.iov_len = sizeof *record;
+    k->head.msg_iov = &k->data;
+    k->head.msg_iovlen = 1;
+    k->head.msg_control = k->control.room;
+    k->head.msg_controllen = sizeof k->control.room;
+}
+
+static int sbx__send_fd(int report, int fd) {
+    struct cmsghdr *control;
+    sbx__failure nothing;
+    sbx__packet packet;
     memset(&nothing, 0, sizeof nothing);
-    memset(&message, 0, sizeof message);
-    memset(&control, 0, sizeof control);
-    data.iov_base = &nothing;
-    data.iov_len = sizeof nothing;
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = control.room;
-    message.msg_controllen = sizeof control.room;
-    control.header.cmsg_level = SOL_SOCKET;
-    control.header.cmsg_type = SCM_RIGHTS;
-    control.header.cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
-    return sendmsg(report, &message, MSG_NOSIGNAL) == (ssize_t)sizeof nothing;
+    sbx__pack(&packet, &nothing);
+    control = CMSG_FIRSTHDR(&packet.head);
+    control->cmsg_level = SOL_SOCKET;
+    control->cmsg_type = SCM_RIGHTS;
+    control->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(control), &fd, sizeof fd);
+    return sendmsg(report, &packet.head, MSG_NOSIGNAL) == (ssize_t)sizeof nothing;
 }
 
 /* The last step, since it forbids the others: privileges, then files, then system calls. */
 static sbx_step sbx__confine(const sbx__plan *p, int *which) {
     struct { unsigned short size; const sbx__insn *at; } program; /* struct sock_fprog */
-    struct { unsigned access[2]; int fd; } proc;
-    unsigned caps[8];
-    long listener;
-    int i;
+    const sbx_policy *policy = p->cfg.policy;
+    int i, proc;
     *which = 1;
     for (i = 0; geteuid() == 0 && i < 64; i++)
         if (prctl(PR_CAPBSET_DROP, i, 0, 0, 0) != 0 && errno != EINVAL) return SBX_STEP_POLICY;
-    memset(caps, 0, sizeof caps);
-    caps[0] = SBX__CAP_VERSION;
-    if (syscall(SYS_capset, caps, caps + 2) != 0) return SBX_STEP_POLICY;
-    *which = 2;
+    sbx__drop_caps();
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return SBX_STEP_POLICY;
-    *which = 3;
-    if (!p->cfg.policy->no_system) { /* its own /proc did not exist when the host made the rules */
-        proc.access[0] = SBX__READ_TREE_BITS;
-        proc.access[1] = 0;
-        proc.fd = open("/proc", SBX__O_PATH | O_CLOEXEC);
-        if (proc.fd < 0 || syscall(SBX__NR_LANDLOCK_ADD_RULE, 4, 1, &proc, 0) != 0) return SBX_STEP_POLICY;
-        close(proc.fd);
+    *which = 2;
+    if (!policy->no_system) { /* its own /proc did not exist when the host made the rules */
+        proc = open("/proc", SBX__O_PATH | O_CLOEXEC);
+        if (proc < 0 || !sbx__add_rule(4, proc, SBX__READ_TREE)) return SBX_STEP_POLICY;
+        close(proc);
     }
-    if (syscall(SBX__NR_LANDLOCK_RESTRICT_SELF, 4, 0) != 0) return SBX_STEP_POLICY;
+    if (syscall(SBX__NR_landlock_restrict_self, 4, 0) != 0) return SBX_STEP_POLICY;
     close(4);
-    *which = 4;
+    *which = 3;
     program.size = (unsigned short)p->filter_size;
     program.at = p->filter;
-    listener = syscall(SYS_seccomp, 1, p->cfg.policy->kill_on_denied ? 8 : 0, &program);
-    if (listener < 0 || (p->cfg.policy->kill_on_denied && !sbx__send_fd(3, (int)listener))) return SBX_STEP_POLICY;
-    if (p->cfg.policy->kill_on_denied) close((int)listener);
+    i = (int)syscall(SYS_seccomp, 1, policy->kill_on_denied ? 8 : 0, &program);
+    if (i < 0 || (policy->kill_on_denied && !sbx__send_fd(3, i))) return SBX_STEP_POLICY;
+    if (policy->kill_on_denied) close(i);
     return SBX_STEP_NONE;
 }
 #endif
@@ -1280,7 +1398,7 @@ static int sbx__child(void *arg) {
     sbx_step failed;
 #if SBX__LINUX
     if (!p->fn) sbx__arm_deadline(p->deadline);
-    if (p->tree && !sbx__own_view(p, &which)) sbx__quit_with(report, SBX_STEP_POLICY, which);
+    if (p->tree && !sbx__own_view(p)) sbx__quit_with(report, SBX_STEP_POLICY, 0);
 #endif
     if (p->cgroup >= 0 && write(p->cgroup, "0", 1) != 1) sbx__quit_with(report, SBX_STEP_CGROUP, 0);
     failed = sbx__become(p, &report, &which);
@@ -1293,54 +1411,82 @@ static int sbx__child(void *arg) {
     return 0;
 }
 
-/* ==== tree: a PID namespace that dies as a whole (Linux) ====================================== */
+/* ==== /proc, as far as it is read (Linux) ==================================================== */
 
 #if SBX__LINUX
 
-/* Reads /proc/PID/NAME as text; 0 if the process is gone. */
-static size_t sbx__proc_read(const char *proc, int pid, const char *name, char *text, size_t room) {
-    char path[96];
-    ssize_t n;
-    int fd;
-    snprintf(path, sizeof path, "%s/%d/%s", proc, pid, name);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
-    do n = read(fd, text, room - 1);
-    while (n < 0 && errno == EINTR);
-    close(fd);
+static size_t sbx__read_file(const char *path, char *text, size_t room) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = 0;
+    if (fd >= 0) {
+        do n = read(fd, text, room - 1);
+        while (n < 0 && errno == EINTR);
+        close(fd);
+    }
     text[n > 0 ? n : 0] = 0;
     return n > 0 ? (size_t)n : 0;
 }
 
-static long long sbx__proc_number(const char *text, const char *label) {
-    const char *at = strstr(text, label);
-    return at ? strtoll(at + strlen(label), NULL, 10) : 0;
+/* 0 if the process is gone. */
+static size_t sbx__proc_read(const char *proc, int pid, const char *name, char *text, size_t room) {
+    char path[96];
+    snprintf(path, sizeof path, "%s/%d/%s", proc, pid, name);
+    return sbx__read_file(path, text, room);
 }
 
-static int sbx__can_watch(void) {
-    char text[64];
-    return sbx__proc_read("/proc", (int)getpid(), "stat", text, sizeof text) > 0;
+static long long sbx__number_after(const char *text, const char *label, long long none) {
+    const char *at = strstr(text, label);
+    return at ? strtoll(at + strlen(label), NULL, 10) : none;
 }
 
 /* pid (name) state parent group session tty tpgid flags 4x faults utime stime cutime cstime ... */
 static int sbx__proc_stat(const char *proc, int pid, sbx__task *t) {
     char text[1024], *at;
-    long long field[15];
+    long long field[14];
     int i;
+    memset(t, 0, sizeof *t);
     if (!sbx__proc_read(proc, pid, "stat", text, sizeof text)) return 0;
     at = strrchr(text, ')'); /* the name may hold anything, a parenthesis too */
     if (!at || !at[1] || !at[2]) return 0;
-    at += 3;
-    for (i = 0; i < 14; i++) field[i] = strtoll(at, &at, 10);
+    t->dead = at[2] == 'Z' || at[2] == 'X';
+    for (at += 3, i = 0; i < 14; i++) field[i] = strtoll(at, &at, 10);
     t->pid = pid;
     t->parent = (int)field[0];
+    t->group = (int)field[1];
     t->session = (int)field[2];
     t->cpu = field[10] + field[11];
     t->reaped = field[12] + field[13];
-    t->member = 0;
-    t->credit = 0;
     return 1;
 }
+
+/* The next process in a listing of /proc; 0 = no more. */
+static int sbx__next_pid(DIR *dir) {
+    struct dirent *e;
+    while ((e = readdir(dir)) != NULL)
+        if (e->d_name[0] > '0' && e->d_name[0] <= '9') return atoi(e->d_name);
+    return 0;
+}
+
+static int sbx__can_watch(void) {
+    sbx__task self;
+    return sbx__proc_stat("/proc", (int)getpid(), &self);
+}
+
+/* Tasks of this user, for RLIMIT_NPROC. */
+static long long sbx__user_tasks(void) {
+    char text[2048];
+    long long tasks = 0;
+    DIR *dir = opendir("/proc");
+    int pid;
+    while (dir && (pid = sbx__next_pid(dir)) != 0)
+        if (sbx__proc_read("/proc", pid, "status", text, sizeof text) &&
+            sbx__number_after(text, "\nUid:", -1) == (long long)getuid())
+            tasks += sbx__number_after(text, "\nThreads:", 0);
+    if (dir) closedir(dir);
+    return tasks;
+}
+
+/* ==== tree: a PID namespace that dies as a whole (Linux) ===================================== */
 
 static int sbx__put(const char *path, const char *text) {
     int fd = open(path, O_WRONLY | O_CLOEXEC), ok = fd >= 0 && write(fd, text, strlen(text)) > 0;
@@ -1348,21 +1494,22 @@ static int sbx__put(const char *path, const char *text) {
     return ok;
 }
 
-/* The program has the same user, but no capability: one of our own keeps its hands off pid 1. */
+/* The program has the same user, but no capability: one of its own keeps pid 1 from being traced. */
 static void sbx__keep_out(void) {
     unsigned caps[8];
     memset(caps, 0, sizeof caps);
     caps[0] = SBX__CAP_VERSION;
     caps[2] = caps[3] = caps[4] = 1u << SBX__CAP_SYS_PTRACE; /* effective, permitted, inheritable */
-    if (syscall(SYS_capset, caps, caps + 2) == 0) prctl(SBX__PR_CAP_AMBIENT, 2, SBX__CAP_SYS_PTRACE, 0, 0);
+    if (syscall(SYS_capset, caps, caps + 2) == 0)
+        prctl(SBX__PR_CAP_AMBIENT, 2, SBX__CAP_SYS_PTRACE, 0, 0);
 }
 
-/* pid 1 of the tree waits at a pipe from the host. When the host closes it, or dies, pid 1 ends
-   and the kernel kills everything in its namespace. It is the system's own cat: pid 1 must not
-   share the host's memory, and forking the host costs what the host weighs. */
+/* pid 1 of the tree waits at a pipe from the host. When the host closes it, or dies, pid 1 ends and
+   the kernel kills everything in its namespace. It is the system's own cat: pid 1 must not share the
+   host's memory, and forking the host costs what the host weighs. Async-signal-safe, as above. */
 static int sbx__init_child(void *arg) {
-    const sbx__plan *p = (const sbx__plan *)arg;
     static const char *const cat[] = {"cat", NULL}; /* no arguments, and an empty environment */
+    const sbx__plan *p = (const sbx__plan *)arg;
     struct sigaction ignore;
     int report = p->report, ok = 1;
     char byte;
@@ -1372,8 +1519,8 @@ static int sbx__init_child(void *arg) {
         sbx__put("/proc/self/setgroups", "deny");
         ok = sbx__put("/proc/self/uid_map", p->uid_map) && sbx__put("/proc/self/gid_map", p->gid_map);
     }
-    ok = ok && setsid() > 0 && dup2(p->life, 0) == 0 && dup2(p->null, 1) == 1 && dup2(p->null, 2) == 2 &&
-         dup2(report, 3) == 3;
+    ok = ok && setsid() > 0 && dup2(p->life, 0) == 0 && dup2(p->null, 1) == 1 &&
+         dup2(p->null, 2) == 2 && dup2(report, 3) == 3;
     if (ok) report = 3;
     ok = ok && fcntl(3, F_SETFD, FD_CLOEXEC) == 0 && chdir("/") == 0; /* keeps no directory busy */
     if (!ok) sbx__quit_with(report, SBX_STEP_CONTAIN, 0);
@@ -1393,13 +1540,12 @@ static int sbx__init_child(void *arg) {
     return 0;
 }
 
-/* Ends the namespace and collects pid 1; nothing may be left in it that the host must collect. */
+/* Ends the namespace and collects pid 1. */
 static void sbx__end_init(sbx *b) {
     sbx__close(&b->fd[SBX__LIFE]);
     if (b->init > 0) {
-        syscall(SYS_pidfd_send_signal, b->fd[SBX__INIT], SIGKILL, NULL, 0);
-        while (waitpid(b->init, NULL, 0) < 0 && errno == EINTR) {
-        }
+        syscall(SBX__NR_pidfd_send_signal, b->fd[SBX__INIT], SIGKILL, NULL, 0);
+        sbx__collect(b->init, 0, NULL);
     }
     sbx__close(&b->fd[SBX__INIT]);
     b->init = 0;
@@ -1412,17 +1558,16 @@ static int sbx__try_init(sbx__plan *p, sbx *b, sbx__failure *f) {
     ssize_t n = -1;
     memset(f, 0, sizeof *f);
     sigfillset(&all);
+    if (p->init_path) flags |= SBX__CLONE_VM | SBX__CLONE_VFORK;
     if (sbx__pipe(&p->life, &b->fd[SBX__LIFE]) && sbx__pipe(&told, &p->report) &&
-        (p->null = sbx__above_stdio(open("/dev/null", O_RDWR | O_CLOEXEC))) >= 0) {
-        if (p->init_path) flags |= SBX__CLONE_VM | SBX__CLONE_VFORK;
+        (p->null = sbx__open_null()) >= 0) {
         SBX__SIGMASK(SIG_SETMASK, &all, &before);
         b->init = clone(sbx__init_child, p->memory + SBX__STACK, flags, p, &pidfd);
         f->error = errno;
         SBX__SIGMASK(SIG_SETMASK, &before, NULL);
-        b->fd[SBX__INIT] = p->init_fd = sbx__above_stdio(pidfd);
+        b->fd[SBX__INIT] = p->init_fd = sbx__move_up(pidfd, 3);
     } else {
         f->error = errno;
-        b->init = -1;
     }
     sbx__close(&p->life);
     sbx__close(&p->null);
@@ -1438,8 +1583,10 @@ static int sbx__try_init(sbx__plan *p, sbx *b, sbx__failure *f) {
 static int sbx__start_init(sbx__plan *p, sbx *b) {
     sbx__failure f;
     int tries;
-    p->user_ns = geteuid() != 0; /* root needs none, so that its ids stay what they are */
-    p->init_path = access("/bin/cat", X_OK) == 0 ? "/bin/cat" : access("/usr/bin/cat", X_OK) == 0 ? "/usr/bin/cat" : NULL;
+    p->top_fd = (int)sysconf(_SC_OPEN_MAX) - 1;
+    p->user_ns = geteuid() != 0; /* root needs none, so that ids stay what they are */
+    p->init_path = access("/bin/cat", X_OK) == 0 ? "/bin/cat"
+                   : access("/usr/bin/cat", X_OK) == 0 ? "/usr/bin/cat" : NULL;
     snprintf(p->uid_map, sizeof p->uid_map, "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
     snprintf(p->gid_map, sizeof p->gid_map, "%u %u 1", (unsigned)getegid(), (unsigned)getegid());
     for (tries = 0; tries < 4; tries++) {
@@ -1453,7 +1600,7 @@ static int sbx__start_init(sbx__plan *p, sbx *b) {
 }
 
 /* Between host and program: enters the namespaces and makes the program there, as a child of the
-   host. A program shares the host's memory until exec; a function takes over the copy that this
+   host. A program shares the host's memory until exec. A function takes over the copy that this
    process is, and needs a stack as large as it is used to. */
 static int sbx__enter_child(void *arg) {
     sbx__plan *p = (sbx__plan *)arg;
@@ -1461,11 +1608,11 @@ static int sbx__enter_child(void *arg) {
     char *stack = p->memory + 2 * SBX__STACK;
     pid_t pid = -1;
     if (p->fn) {
-        stack = (char *)mmap(NULL, p->fn_stack, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_STACK, -1, 0);
-        if (stack == MAP_FAILED) sbx__quit_with(p->report, SBX_STEP_MEMORY, 0);
-        mprotect(stack, 4096, PROT_NONE);
-        stack += p->fn_stack;
+        void *room = mmap(NULL, p->fn_stack, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_STACK, -1, 0);
+        if (room == MAP_FAILED) sbx__quit_with(p->report, SBX_STEP_MEMORY, 0);
+        mprotect(room, 4096, PROT_NONE);
+        stack = (char *)room + p->fn_stack;
     }
     if (syscall(SYS_setns, p->init_fd, SBX__CLONE_NEWPID | (p->user_ns ? SBX__CLONE_NEWUSER : 0)) == 0)
         pid = clone(sbx__child, stack, flags, p);
@@ -1475,103 +1622,100 @@ static int sbx__enter_child(void *arg) {
     return 0;
 }
 
-/* Grandchildren that clone(CLONE_PARENT) made children of the host keep the namespace alive as
-   zombies until the host collects them. They are told by their namespace, not by their number. */
+/* Grandchildren that clone(CLONE_PARENT) made children of the host hold the namespace, as zombies,
+   until the host collects them. They are told by their namespace, not by their number. */
 static void sbx__collect_strays(const sbx *b) {
     char path[64], ours[64], theirs[64];
-    struct dirent *e;
+    sbx__task t;
     ssize_t n;
     DIR *dir;
+    int pid;
     snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)b->init);
     n = readlink(path, ours, sizeof ours);
     dir = n > 0 ? opendir("/proc") : NULL;
-    while (dir && (e = readdir(dir)) != NULL) {
-        int pid = atoi(e->d_name);
-        sbx__task t;
-        if (pid <= 0 || pid == (int)b->init || !sbx__proc_stat("/proc", pid, &t) || t.parent != (int)getpid()) continue;
+    while (dir && (pid = sbx__next_pid(dir)) != 0) {
+        if (pid == (int)b->init || !sbx__proc_stat("/proc", pid, &t) || t.parent != (int)getpid())
+            continue;
         snprintf(path, sizeof path, "/proc/%d/ns/pid", pid);
         if (readlink(path, theirs, sizeof theirs) == n && memcmp(ours, theirs, (size_t)n) == 0)
-            waitpid((pid_t)pid, NULL, WNOHANG | SBX__WALL);
+            sbx__collect((pid_t)pid, WNOHANG | SBX__WALL, NULL);
     }
     if (dir) closedir(dir);
 }
 
 #else
+static int sbx__can_watch(void) { return 0; }
+static long long sbx__user_tasks(void) { return 0; }
 static int sbx__start_init(sbx__plan *p, sbx *b) {
-    (void)p, (void)b;
+    (void)p;
+    (void)b;
     errno = ENOSYS;
     return 0;
 }
 static void sbx__end_init(sbx *b) { (void)b; }
-static int sbx__can_watch(void) { return 0; }
 static void sbx__collect_strays(const sbx *b) { (void)b; }
 #endif
 
-/* ==== cgroup: exact limits and counts, where the host was given a directory (Linux) =========== */
+/* ==== cgroup: exact limits and counts, where the host was given a directory (Linux) ========== */
 
 #if SBX__LINUX
 
+static const char *sbx__cgroup_file(const char *group, const char *file, char path[PATH_MAX]) {
+    snprintf(path, PATH_MAX, "%s/%s", group, file);
+    return path;
+}
+
 static int sbx__cgroup_put(const char *group, const char *file, const char *text) {
     char path[PATH_MAX];
-    return snprintf(path, sizeof path, "%s/%s", group, file) < (int)sizeof path && sbx__put(path, text);
+    return sbx__put(sbx__cgroup_file(group, file, path), text);
 }
 
-/* The number behind a label in a file of the box's group; -1 if there is none. */
 static long long sbx__cgroup_get(const sbx *b, const char *file, const char *label) {
     char path[PATH_MAX], text[1024];
-    const char *at;
-    ssize_t n;
-    int fd;
-    snprintf(path, sizeof path, "%s/%s", b->cgroup, file);
-    if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0) return -1;
-    n = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = 0;
-    at = strstr(text, label);
-    return at && n > 0 ? strtoll(at + strlen(label), NULL, 10) : -1;
+    if (!sbx__read_file(sbx__cgroup_file(b->cgroup, file, path), text, sizeof text)) return -1;
+    return sbx__number_after(text, label, -1);
 }
 
-static int sbx__plan_cgroup(sbx__plan *p, sbx *b, sbx_result *r) {
+/* Returns the file that failed, or NULL. */
+static const char *sbx__make_cgroup(sbx__plan *p, sbx *b, size_t room) {
     const sbx_config *cfg = &p->cfg;
-    const char *file = "a new group";
-    char shown[100], number[32];
-    size_t room;
-    if (!cfg->cgroup) return 1;
-    sbx__plain(shown, sizeof shown, cfg->cgroup);
-    room = strlen(cfg->cgroup) + 64;
-    if (room + 32 > PATH_MAX || !(b->cgroup = (char *)SBX_REALLOC(NULL, room)))
-        return sbx__refuse(r, SBX_STEP_MEMORY, ENOMEM, "no memory for a cgroup in \"%s\"", shown);
+    char path[PATH_MAX], number[32];
     /* Fails, harmlessly, where it was done already or somebody else has to do it. */
     sbx__cgroup_put(cfg->cgroup, "cgroup.subtree_control", "+memory");
     sbx__cgroup_put(cfg->cgroup, "cgroup.subtree_control", "+pids");
-    snprintf(b->cgroup, room, "%s/cgroup.procs", cfg->cgroup); /* only a cgroup has that */
-    if (access(b->cgroup, F_OK) != 0) goto fail;
-    snprintf(b->cgroup, room, "%s/sbx-%d-%llx", cfg->cgroup, (int)getpid(), (unsigned long long)(size_t)b ^ (unsigned long long)sbx__now() << 16);
-    if (mkdir(b->cgroup, 0755) != 0) goto fail;
-    if (cfg->memory_bytes >= 0) {
-        snprintf(number, sizeof number, "%lld", cfg->memory_bytes);
-        if (!sbx__cgroup_put(b->cgroup, file = "memory.max", number)) goto fail;
-        sbx__cgroup_put(b->cgroup, "memory.swap.max", "0"); /* where swap is counted at all */
-        sbx__cgroup_put(b->cgroup, "memory.oom.group", "1");
-    }
-    if (cfg->processes >= 0) {
-        snprintf(number, sizeof number, "%lld", cfg->processes);
-        if (!sbx__cgroup_put(b->cgroup, file = "pids.max", number)) goto fail;
-    }
-    file = "cgroup.procs";
-    {
-        char path[PATH_MAX];
-        snprintf(path, sizeof path, "%s/cgroup.procs", b->cgroup);
-        if ((p->cgroup = sbx__above_stdio(open(path, O_WRONLY | O_CLOEXEC))) < 0) goto fail;
-    }
-    b->enforced |= SBX_BY_CGROUP;
-    return 1;
-fail:
-    return sbx__refuse(r, SBX_STEP_CGROUP, errno, "cgroup = \"%s\": %s cannot be had: %s", shown, file, strerror(errno));
+    if (access(sbx__cgroup_file(cfg->cgroup, "cgroup.procs", path), F_OK) != 0) return "cgroup.procs";
+    snprintf(b->cgroup, room, "%s/sbx-%d-%llx", cfg->cgroup, (int)getpid(),
+             (unsigned long long)sbx__now() << 16 ^ (unsigned long long)(size_t)b);
+    if (mkdir(b->cgroup, 0755) != 0) return "a new group";
+    snprintf(number, sizeof number, "%lld", cfg->memory_bytes);
+    if (cfg->memory_bytes >= 0 && !sbx__cgroup_put(b->cgroup, "memory.max", number)) return "memory.max";
+    sbx__cgroup_put(b->cgroup, "memory.swap.max", "0"); /* where swap is counted at all */
+    sbx__cgroup_put(b->cgroup, "memory.oom.group", "1");
+    snprintf(number, sizeof number, "%lld", cfg->processes);
+    if (cfg->processes >= 0 && !sbx__cgroup_put(b->cgroup, "pids.max", number)) return "pids.max";
+    p->cgroup = open(sbx__cgroup_file(b->cgroup, "cgroup.procs", path), O_WRONLY | O_CLOEXEC);
+    p->cgroup = sbx__move_up(p->cgroup, 3);
+    return p->cgroup < 0 ? "its cgroup.procs" : NULL;
+}
+
+static int sbx__plan_cgroup(sbx__plan *p, sbx *b, sbx_result *r) {
+    const char *missing;
+    char shown[100];
+    size_t room;
+    if (!p->cfg.cgroup) return 1;
+    room = strlen(p->cfg.cgroup) + 64;
+    if (room + 32 > PATH_MAX || !(b->cgroup = (char *)sbx__zalloc(room)))
+        return sbx__no_memory(r, "the name of a cgroup");
+    missing = sbx__make_cgroup(p, b, room);
+    if (!missing) b->enforced |= SBX_BY_CGROUP;
+    if (!missing) return 1;
+    return sbx__refuse(r, SBX_STEP_CGROUP, errno, "cgroup = \"%s\": %s cannot be had: %s",
+                       sbx__plain(shown, sizeof shown, p->cfg.cgroup), missing, strerror(errno));
 }
 
 static void sbx__read_cgroup(sbx *b) {
-    long long cpu = sbx__cgroup_get(b, "cpu.stat", "usage_usec "), peak = sbx__cgroup_get(b, "memory.peak", "");
+    long long cpu = sbx__cgroup_get(b, "cpu.stat", "usage_usec ");
+    long long peak = sbx__cgroup_get(b, "memory.peak", "");
     if (peak < 0) peak = sbx__cgroup_get(b, "memory.current", "");
     if (cpu > b->cpu_us) b->cpu_us = cpu;
     if (peak > b->peak) b->peak = peak;
@@ -1586,126 +1730,130 @@ static int sbx__leave_cgroup(sbx *b) {
 }
 
 static void sbx__end_cgroup(sbx *b) {
-    if (b->cgroup) rmdir(b->cgroup);
+    if (b->cgroup && *b->cgroup) rmdir(b->cgroup);
     SBX_FREE(b->cgroup);
-    b->cgroup = NULL;
 }
 
 #else
-static int sbx__plan_cgroup(sbx__plan *p, sbx *b, sbx_result *r) { return (void)p, (void)b, (void)r, 1; }
+static int sbx__plan_cgroup(sbx__plan *p, sbx *b, sbx_result *r) { return p && b && r; }
+static int sbx__leave_cgroup(sbx *b) { return b != NULL; }
 static void sbx__end_cgroup(sbx *b) { (void)b; }
-static int sbx__leave_cgroup(sbx *b) { return (void)b, 1; }
 #endif
+
+/* ==== policy: files by Landlock and mounts, system calls by a filter (Linux) ================= */
 
 static void sbx__stop(sbx *b, unsigned reason);
 
-/* ==== policy: files by Landlock and mounts, system calls by a filter (Linux) ================== */
-
 #if SBX__LINUX
 
-enum { /* LANDLOCK_ACCESS_FS_... */
-    SBX__EXECUTE = 1 << 0, SBX__WRITE_FILE = 1 << 1, SBX__READ_FILE = 1 << 2, SBX__READ_DIR = 1 << 3,
-    SBX__MAKE_CHAR = 1 << 6, SBX__MAKE_BLOCK = 1 << 11, SBX__REFER = 1 << 13, SBX__TRUNCATE = 1 << 14,
-    SBX__IOCTL_DEV = 1 << 15,
-    SBX__READ_TREE = SBX__READ_TREE_BITS,
-    SBX__ON_FILES = SBX__EXECUTE | SBX__WRITE_FILE | SBX__READ_FILE | SBX__TRUNCATE | SBX__IOCTL_DEV
-};
-
-/* What "the system" is: programs, libraries, and the settings that ordinary programs read. Of
-   /etc only what is public, because a host that is root may read all of it. /proc is the tree's own. */
+/* clang-format off */
+/* What "the system" is: programs, libraries, and the settings that ordinary programs read. Of /etc
+   only what is public, because a host that is root could read all of it. /proc is the tree's own. */
 static const char *const sbx__system[] = {
     "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32", "/opt", "/nix/store", "/gnu/store",
-    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/alternatives",
-    "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/etc/host.conf", "/etc/resolv.conf",
-    "/etc/services", "/etc/protocols", "/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/locale.conf",
-    "/etc/os-release", "/etc/mime.types", "/etc/magic", "/etc/terminfo", "/etc/inputrc", "/etc/profile",
-    "/etc/profile.d", "/etc/bash.bashrc", "/etc/bashrc", "/etc/gitconfig", "/etc/fonts", "/etc/perl",
-    "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/tls/openssl.cnf",
-    "/etc/python3", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13", "/etc/java-8-openjdk",
-    "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk", "/etc/java",
-    "/sys/devices/system/cpu", "/sys/kernel/mm/transparent_hugepage", NULL};
-static const char *const sbx__devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", NULL};
+    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
+    "/etc/alternatives", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts",
+    "/etc/host.conf", "/etc/resolv.conf", "/etc/services", "/etc/protocols", "/etc/localtime",
+    "/etc/timezone", "/etc/locale.alias", "/etc/locale.conf", "/etc/os-release", "/etc/mime.types",
+    "/etc/magic", "/etc/terminfo", "/etc/inputrc", "/etc/profile", "/etc/profile.d",
+    "/etc/bash.bashrc", "/etc/bashrc", "/etc/gitconfig", "/etc/fonts", "/etc/perl", "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/tls/openssl.cnf",
+    "/etc/python3", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13", "/etc/java",
+    "/etc/java-8-openjdk", "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk",
+    "/etc/java-25-openjdk", "/sys/devices/system/cpu", "/sys/kernel/mm/transparent_hugepage", NULL};
+static const char *const sbx__devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
+                                           "/dev/urandom", NULL};
 
-/* The filter: one row a check; what no row names is allowed. Rows of one call must all pass. */
-enum { SBX__NEVER_ALLOWED, SBX__UNKNOWN, SBX__ONLY, SBX__NOT, SBX__ALL_OF, SBX__NONE_OF };
-enum { SBX__ALWAYS, SBX__NO_NETWORK, SBX__NETWORK, SBX__NO_SPAWN, SBX__OLD_LANDLOCK };
+/* The filter: a row a check. What no row names is allowed; rows of one call must all pass. */
+enum { SBX__DENIED, SBX__HIDDEN, SBX__ONLY, SBX__NOT, SBX__WITH, SBX__WITHOUT }; /* what to check */
+enum { SBX__ALWAYS, SBX__NO_NETWORK, SBX__NETWORK, SBX__NO_SPAWN, SBX__LANDLOCK_2 }; /* when */
 
 typedef struct sbx__rule {
     int number;
     const char *name;
-    unsigned char check, when, arg; /* which argument ... */
-    unsigned mask, value[4];        /* ... after the mask is (only, not, all of, none of) these */
+    unsigned char check, when, arg; /* the argument, ... */
+    unsigned mask, value[4];        /* ... after the mask, is one of these, or none, or has the bits */
 } sbx__rule;
 
-#define SBX__DENY(call) {SYS_##call, #call, SBX__NEVER_ALLOWED, SBX__ALWAYS, 0, 0, {0, 0, 0, 0}}
-#define SBX__DENY_NR(number, name) {number, name, SBX__NEVER_ALLOWED, SBX__ALWAYS, 0, 0, {0, 0, 0, 0}}
-#define SBX__DENY_IF(call, when) {SYS_##call, #call, SBX__NEVER_ALLOWED, when, 0, 0, {0, 0, 0, 0}}
-#define SBX__HIDE_NR(number, name) {number, name, SBX__UNKNOWN, SBX__ALWAYS, 0, 0, {0, 0, 0, 0}}
-#define SBX__CHECK(call, check, when, arg, mask, a, b, c, d) {SYS_##call, #call, check, when, arg, mask, {a, b, c, d}}
+#define SBX__DENY(call) {SYS_##call, #call, SBX__DENIED, SBX__ALWAYS, 0, 0, {0, 0, 0, 0}}
+#define SBX__DENY_IF(when, call) {SYS_##call, #call, SBX__DENIED, when, 0, 0, {0, 0, 0, 0}}
+#define SBX__DENY_NR(number, name) {number, name, SBX__DENIED, SBX__ALWAYS, 0, 0, {0, 0, 0, 0}}
+#define SBX__HIDE_NR(number, name) {number, name, SBX__HIDDEN, SBX__ALWAYS, 0, 0, {0, 0, 0, 0}}
+#define SBX__CHECK(when, call, check, arg, mask, a, b, c, d) \
+    {SYS_##call, #call, check, when, arg, mask, {a, b, c, d}}
 
 static const sbx__rule sbx__rules[] = {
-    /* Would go round the filter, and runtimes do without: they hear that it does not exist. */
-    SBX__HIDE_NR(425, "io_uring_setup"), SBX__HIDE_NR(426, "io_uring_enter"), SBX__HIDE_NR(427, "io_uring_register"),
+    /* They would go round the filter, and runtimes do without: to them they do not exist. */
+    SBX__HIDE_NR(425, "io_uring_setup"), SBX__HIDE_NR(426, "io_uring_enter"),
+    SBX__HIDE_NR(427, "io_uring_register"),
     SBX__HIDE_NR(435, "clone3"), /* its flags are in memory, where a filter cannot look */
-    /* Memory that no limit counts: it belongs to no process once unmapped. */
-    {SYS_memfd_create, "memfd_create", SBX__UNKNOWN, SBX__ALWAYS, 0, 0, {0, 0, 0, 0}}, SBX__HIDE_NR(447, "memfd_secret"),
+    /* Memory that no process owns once it is unmapped, so that no limit counts it. */
+    SBX__HIDE_NR(SYS_memfd_create, "memfd_create"), SBX__HIDE_NR(447, "memfd_secret"),
     /* Other processes' memory and descriptors. */
     SBX__DENY(ptrace), SBX__DENY(process_vm_readv), SBX__DENY(process_vm_writev), SBX__DENY(kcmp),
     SBX__DENY_NR(438, "pidfd_getfd"), SBX__DENY_NR(440, "process_madvise"), SBX__DENY(userfaultfd),
     /* Files by handle instead of by path. */
     SBX__DENY(name_to_handle_at), SBX__DENY(open_by_handle_at), SBX__DENY(fanotify_init),
     /* Namespaces, mounts, roots. */
-    SBX__DENY(unshare), SBX__DENY(setns), SBX__DENY(mount), SBX__DENY(umount2), SBX__DENY(pivot_root),
-    SBX__DENY(chroot), SBX__DENY_NR(428, "open_tree"), SBX__DENY_NR(429, "move_mount"), SBX__DENY_NR(430, "fsopen"),
-    SBX__DENY_NR(431, "fsconfig"), SBX__DENY_NR(432, "fsmount"), SBX__DENY_NR(433, "fspick"),
-    SBX__DENY_NR(442, "mount_setattr"), SBX__DENY_NR(467, "open_tree_attr"),
-    /* CLONE_NEW..., and CLONE_PARENT: a child of the host that the host does not know. */
-    SBX__CHECK(clone, SBX__NONE_OF, SBX__ALWAYS, 0, 0, 0x7E028000u, 0, 0, 0),
-    SBX__CHECK(clone, SBX__ALL_OF, SBX__NO_SPAWN, 0, 0, 0x00010000u, 0, 0, 0), /* CLONE_THREAD */
+    SBX__DENY(unshare), SBX__DENY(setns), SBX__DENY(mount), SBX__DENY(umount2), SBX__DENY(chroot),
+    SBX__DENY(pivot_root), SBX__DENY_NR(428, "open_tree"), SBX__DENY_NR(429, "move_mount"),
+    SBX__DENY_NR(430, "fsopen"), SBX__DENY_NR(431, "fsconfig"), SBX__DENY_NR(432, "fsmount"),
+    SBX__DENY_NR(433, "fspick"), SBX__DENY_NR(442, "mount_setattr"),
+    SBX__DENY_NR(467, "open_tree_attr"),
+    /* CLONE_NEW..., and CLONE_PARENT, which makes a child of the host. Threads have CLONE_THREAD. */
+    SBX__CHECK(SBX__ALWAYS, clone, SBX__WITHOUT, 0, 0, 0x7E028000u, 0, 0, 0),
+    SBX__CHECK(SBX__NO_SPAWN, clone, SBX__WITH, 0, 0, 0x00010000u, 0, 0, 0),
     /* Kernel interfaces with a history. */
-    SBX__DENY(bpf), SBX__DENY(perf_event_open), SBX__DENY(add_key), SBX__DENY(request_key), SBX__DENY(keyctl),
-    SBX__CHECK(personality, SBX__ONLY, SBX__ALWAYS, 0, 0, 0xFFFFFFFFu, 0, 0, 0),
-    /* The machine. */
+    SBX__DENY(bpf), SBX__DENY(perf_event_open), SBX__DENY(add_key), SBX__DENY(request_key),
+    SBX__DENY(keyctl),
+    SBX__CHECK(SBX__ALWAYS, personality, SBX__ONLY, 0, 0, 0xFFFFFFFFu, 0, 0, 0), /* asking is fine */
+    /* The machine: modules, power, swap, accounting, clocks, names, log. */
     SBX__DENY(init_module), SBX__DENY(finit_module), SBX__DENY(delete_module), SBX__DENY(kexec_load),
     SBX__DENY(reboot), SBX__DENY(swapon), SBX__DENY(swapoff), SBX__DENY(acct), SBX__DENY(quotactl),
-    SBX__DENY_NR(443, "quotactl_fd"), SBX__DENY(settimeofday), SBX__DENY(clock_settime), SBX__DENY(clock_adjtime),
-    SBX__DENY(adjtimex), SBX__DENY(sethostname), SBX__DENY(setdomainname), SBX__DENY(syslog), SBX__DENY(vhangup),
-    /* Typing into a terminal, and what outlives the box: System V and POSIX queues. */
-    SBX__CHECK(ioctl, SBX__NOT, SBX__ALWAYS, 1, 0, 0x5412u, 0x541Cu, 0x541Cu, 0x541Cu), /* TIOCSTI, TIOCLINUX */
+    SBX__DENY_NR(443, "quotactl_fd"), SBX__DENY(settimeofday), SBX__DENY(clock_settime),
+    SBX__DENY(clock_adjtime), SBX__DENY(adjtimex), SBX__DENY(sethostname), SBX__DENY(setdomainname),
+    SBX__DENY(syslog), SBX__DENY(vhangup),
+    /* Typing into a terminal: TIOCSTI, TIOCLINUX. */
+    SBX__CHECK(SBX__ALWAYS, ioctl, SBX__NOT, 1, 0, 0x5412u, 0x541Cu, 0x5412u, 0x5412u),
+    /* What would outlive the box: POSIX queues, and System V's below. */
     SBX__DENY(mq_open), SBX__DENY(mq_unlink),
-    /* Priorities of everybody with this user id. */
-    SBX__CHECK(setpriority, SBX__NOT, SBX__ALWAYS, 0, 0, 2u, 2u, 2u, 2u),
-    SBX__CHECK(ioprio_set, SBX__NOT, SBX__ALWAYS, 0, 0, 3u, 3u, 3u, 3u),
-    /* Network. A pair of datagram sockets could still send to any address: streams only. */
-    SBX__DENY_IF(connect, SBX__NO_NETWORK), SBX__DENY_IF(bind, SBX__NO_NETWORK), SBX__DENY_IF(listen, SBX__NO_NETWORK),
-    SBX__DENY_IF(socket, SBX__NO_NETWORK),
-    SBX__CHECK(socketpair, SBX__ONLY, SBX__NO_NETWORK, 0, 0, 1u, 1u, 1u, 1u),     /* AF_UNIX */
-    SBX__CHECK(socketpair, SBX__ONLY, SBX__NO_NETWORK, 1, 0xFu, 1u, 5u, 5u, 5u), /* SOCK_STREAM, SOCK_SEQPACKET */
-    SBX__CHECK(socket, SBX__ONLY, SBX__NETWORK, 0, 0, 1u, 2u, 10u, 16u), /* unix, IPv4, IPv6, netlink */
-    SBX__DENY_IF(truncate, SBX__OLD_LANDLOCK),
-#if !defined(__i386__)
-    SBX__DENY(shmget), SBX__DENY(shmat), SBX__DENY(shmctl), SBX__DENY(msgget), SBX__DENY(msgctl), SBX__DENY(semget),
-    SBX__DENY(semctl),
+    /* Priorities of everybody with this user id: PRIO_USER, IOPRIO_WHO_USER. */
+    SBX__CHECK(SBX__ALWAYS, setpriority, SBX__NOT, 0, 0, 2u, 2u, 2u, 2u),
+    SBX__CHECK(SBX__ALWAYS, ioprio_set, SBX__NOT, 0, 0, 3u, 3u, 3u, 3u),
+    /* Network. With it: unix, IPv4, IPv6, netlink. Without: pairs of connected unix streams only,
+       because a pair of datagram sockets can still send to any address. */
+    SBX__CHECK(SBX__NETWORK, socket, SBX__ONLY, 0, 0, 1u, 2u, 10u, 16u),
+    SBX__DENY_IF(SBX__NO_NETWORK, socket), SBX__DENY_IF(SBX__NO_NETWORK, connect),
+    SBX__DENY_IF(SBX__NO_NETWORK, bind), SBX__DENY_IF(SBX__NO_NETWORK, listen),
+    SBX__CHECK(SBX__NO_NETWORK, socketpair, SBX__ONLY, 0, 0, 1u, 1u, 1u, 1u),     /* AF_UNIX */
+    SBX__CHECK(SBX__NO_NETWORK, socketpair, SBX__ONLY, 1, 0xFu, 1u, 5u, 5u, 5u),  /* STREAM, SEQPACKET */
+    SBX__DENY_IF(SBX__LANDLOCK_2, truncate), /* before version 3 Landlock did not guard it */
+#if defined(__i386__)
+    SBX__DENY(ipc), SBX__DENY_IF(SBX__NO_NETWORK, socketcall), /* their arguments are in memory */
+    SBX__DENY(vm86), SBX__DENY(vm86old), SBX__DENY(stime), SBX__DENY(umount),
+    SBX__DENY_NR(404, "clock_settime64"), SBX__DENY_NR(405, "clock_adjtime64"),
+    SBX__DENY_IF(SBX__LANDLOCK_2, truncate64),
 #else
-    SBX__DENY(ipc), SBX__DENY_IF(socketcall, SBX__NO_NETWORK), /* their arguments are in memory */
-    SBX__DENY(vm86), SBX__DENY(vm86old), SBX__DENY(stime), SBX__DENY(umount), SBX__DENY_NR(404, "clock_settime64"),
-    SBX__DENY_NR(405, "clock_adjtime64"), SBX__DENY_IF(truncate64, SBX__OLD_LANDLOCK),
+    SBX__DENY(shmget), SBX__DENY(shmat), SBX__DENY(shmctl), SBX__DENY(msgget), SBX__DENY(msgctl),
+    SBX__DENY(semget), SBX__DENY(semctl),
 #endif
 #if defined(__x86_64__) || defined(__i386__)
-    SBX__DENY(iopl), SBX__DENY(ioperm), SBX__DENY(modify_ldt), SBX__DENY(uselib), SBX__DENY(ustat), SBX__DENY(sysfs),
-    SBX__DENY(_sysctl), SBX__DENY(nfsservctl), SBX__DENY(create_module), SBX__DENY(lookup_dcookie),
+    SBX__DENY(iopl), SBX__DENY(ioperm), SBX__DENY(modify_ldt), SBX__DENY(uselib), SBX__DENY(ustat),
+    SBX__DENY(sysfs), SBX__DENY(_sysctl), SBX__DENY(nfsservctl), SBX__DENY(create_module),
+    SBX__DENY(lookup_dcookie),
 #endif
 #if defined(__x86_64__)
     SBX__DENY(kexec_file_load),
 #endif
 #if !defined(__aarch64__) && !defined(__riscv)
-    SBX__DENY_IF(fork, SBX__NO_SPAWN), SBX__DENY_IF(vfork, SBX__NO_SPAWN),
+    SBX__DENY_IF(SBX__NO_SPAWN, fork), SBX__DENY_IF(SBX__NO_SPAWN, vfork),
 #endif
 };
+/* clang-format on */
 #define SBX__RULES ((int)(sizeof sbx__rules / sizeof sbx__rules[0]))
-#define SBX__FILTER_MOST 600
 
-enum { SBX__LOAD = 0x20, SBX__AND = 0x54, SBX__JEQ = 0x15, SBX__JGE = 0x35, SBX__JSET = 0x45, SBX__RET = 0x06 };
+enum { SBX__LOAD = 0x20, SBX__AND = 0x54, SBX__JEQ = 0x15, SBX__JGE = 0x35, SBX__JSET = 0x45,
+       SBX__RET = 0x06 };
 #define SBX__RET_ALLOW 0x7FFF0000u
 #define SBX__RET_ERRNO 0x00050000u
 #define SBX__RET_NOTIFY 0x7FC00000u
@@ -1714,34 +1862,29 @@ static void sbx__emit(sbx__plan *p, int code, unsigned k, int yes, int no) {
     sbx__insn *i = &p->filter[p->filter_size++];
     i->code = (unsigned short)code;
     i->k = k;
-    i->yes = (unsigned char)yes;
+    i->yes = (unsigned char)yes; /* how many instructions to skip */
     i->no = (unsigned char)no;
 }
 
-/* One row: falls through if the call passes. Arguments are compared as the kernel reads them: ints. */
+/* One row: falls through if the call passes. Of an argument the lower half counts, as in the kernel. */
 static void sbx__emit_check(sbx__plan *p, const sbx__rule *rule, unsigned denied) {
-    const unsigned *v = rule->value;
-    if (rule->check == SBX__UNKNOWN) denied = SBX__RET_ERRNO | ENOSYS;
-    if (rule->check > SBX__UNKNOWN) sbx__emit(p, SBX__LOAD, 16u + 8u * rule->arg, 0, 0);
+    int i, only = rule->check == SBX__ONLY;
+    if (rule->check == SBX__HIDDEN) denied = SBX__RET_ERRNO | ENOSYS;
+    if (rule->check > SBX__HIDDEN) sbx__emit(p, SBX__LOAD, 16u + 8u * rule->arg, 0, 0);
     if (rule->mask) sbx__emit(p, SBX__AND, rule->mask, 0, 0);
-    if (rule->check == SBX__ONLY || rule->check == SBX__NOT) {
-        int pass = rule->check == SBX__ONLY;
-        sbx__emit(p, SBX__JEQ, v[0], pass ? 4 : 3, 0); /* jumps count from the next row */
-        sbx__emit(p, SBX__JEQ, v[1], pass ? 3 : 2, 0);
-        sbx__emit(p, SBX__JEQ, v[2], pass ? 2 : 1, 0);
-        sbx__emit(p, SBX__JEQ, v[3], pass ? 1 : 0, pass ? 0 : 1);
-    }
-    if (rule->check == SBX__NONE_OF) sbx__emit(p, SBX__JSET, v[0], 0, 1);
-    if (rule->check == SBX__ALL_OF) sbx__emit(p, SBX__JSET, v[0], 1, 0);
+    for (i = 0; i < 4 && (only || rule->check == SBX__NOT); i++)
+        sbx__emit(p, SBX__JEQ, rule->value[i], 3 - i + only, i == 3 && !only);
+    if (rule->check == SBX__WITH) sbx__emit(p, SBX__JSET, rule->value[0], 1, 0);
+    if (rule->check == SBX__WITHOUT) sbx__emit(p, SBX__JSET, rule->value[0], 0, 1);
     sbx__emit(p, SBX__RET, denied, 0, 0);
 }
 
 /* Rows from..to, sorted by number, as a binary tree: the kernel runs it once for every number. */
-static void sbx__emit_rows(sbx__plan *p, const sbx__rule *const *rows, int from, int to, unsigned denied) {
-    int mid = (from + to) / 2, at;
+static void sbx__emit_rows(sbx__plan *p, const sbx__rule *const *rows, int from, int to,
+                           unsigned denied) {
+    int mid = (from + to) / 2, at = p->filter_size;
     while (mid > from && rows[mid]->number == rows[mid - 1]->number) mid--;
     if (to - from > 4 && mid > from) {
-        at = p->filter_size;
         sbx__emit(p, SBX__JGE, (unsigned)rows[mid]->number, 0, 0);
         sbx__emit_rows(p, rows, from, mid, denied);
         p->filter[at].yes = (unsigned char)(p->filter_size - at - 1);
@@ -1752,8 +1895,9 @@ static void sbx__emit_rows(sbx__plan *p, const sbx__rule *const *rows, int from,
         int number = rows[from]->number;
         at = p->filter_size;
         sbx__emit(p, SBX__JEQ, (unsigned)number, 0, 0);
-        for (; from < to && rows[from]->number == number; from++) sbx__emit_check(p, rows[from], denied);
-        if (rows[from - 1]->check > SBX__UNKNOWN) sbx__emit(p, SBX__RET, SBX__RET_ALLOW, 0, 0); /* passed */
+        for (; from < to && rows[from]->number == number; from++)
+            sbx__emit_check(p, rows[from], denied);
+        if (rows[from - 1]->check > SBX__HIDDEN) sbx__emit(p, SBX__RET, SBX__RET_ALLOW, 0, 0);
         p->filter[at].no = (unsigned char)(p->filter_size - at - 1);
     }
     sbx__emit(p, SBX__RET, SBX__RET_ALLOW, 0, 0);
@@ -1762,102 +1906,111 @@ static void sbx__emit_rows(sbx__plan *p, const sbx__rule *const *rows, int from,
 static void sbx__build_filter(sbx__plan *p, long landlock) {
     const sbx_policy *policy = p->cfg.policy;
     const sbx__rule *rows[sizeof sbx__rules / sizeof sbx__rules[0]];
-    unsigned denied = policy->kill_on_denied ? SBX__RET_NOTIFY : SBX__RET_ERRNO | EPERM;
     int i, k, count = 0;
     for (i = 0; i < SBX__RULES; i++) {
         const sbx__rule *rule = &sbx__rules[i];
-        if (rule->when == (policy->allow_network ? SBX__NO_NETWORK : SBX__NETWORK)) continue;
-        if ((rule->when == SBX__NO_SPAWN && !policy->deny_spawn) || (rule->when == SBX__OLD_LANDLOCK && landlock >= 3)) continue;
+        if (rule->when == (policy->allow_network ? SBX__NO_NETWORK : SBX__NETWORK) ||
+            (rule->when == SBX__NO_SPAWN && !policy->deny_spawn) ||
+            (rule->when == SBX__LANDLOCK_2 && landlock > 2)) continue;
         for (k = count++; k > 0 && rows[k - 1]->number > rule->number; k--) rows[k] = rows[k - 1];
         rows[k] = rule;
     }
     sbx__emit(p, SBX__LOAD, 4, 0, 0); /* the architecture: 32-bit calls have other numbers */
     sbx__emit(p, SBX__JEQ, SBX__ARCH, 1, 0);
     sbx__emit(p, SBX__RET, SBX__RET_ERRNO | ENOSYS, 0, 0);
-    sbx__emit(p, SBX__LOAD, 0, 0, 0);
+    sbx__emit(p, SBX__LOAD, 0, 0, 0); /* the number */
 #ifdef __x86_64__
     sbx__emit(p, SBX__JGE, 0x40000000u, 0, 1); /* x32: the same calls once more */
     sbx__emit(p, SBX__RET, SBX__RET_ERRNO | ENOSYS, 0, 0);
 #endif
-    sbx__emit_rows(p, rows, 0, count, denied);
+    sbx__emit_rows(p, rows, 0, count,
+                   policy->kill_on_denied ? SBX__RET_NOTIFY : SBX__RET_ERRNO | EPERM);
 }
 
 static const char *sbx__call_name(int number) {
     int i;
     for (i = 0; i < SBX__RULES; i++)
         if (sbx__rules[i].number == number) return sbx__rules[i].name;
-    return "unnamed";
+    return "no name";
 }
 
 /* A rule for what stands at the path now: the kernel keeps the object, not the name. */
-static int sbx__allow(int ruleset, const char *path, unsigned long long access_bits, struct stat *st) {
-    struct { unsigned access[2]; int fd; } rule; /* packed: 8 bytes and 4 */
-    int ok;
-    rule.fd = open(path, SBX__O_PATH | O_CLOEXEC);
-    if (rule.fd < 0) return 0;
-    ok = fstat(rule.fd, st) == 0;
-    if (ok && !S_ISDIR(st->st_mode)) access_bits &= SBX__ON_FILES;
-    memcpy(rule.access, &access_bits, 8);
-    ok = ok && syscall(SBX__NR_LANDLOCK_ADD_RULE, ruleset, 1, &rule, 0) == 0;
-    close(rule.fd);
+static int sbx__allow(int ruleset, const char *path, unsigned access, struct stat *st) {
+    int fd = open(path, SBX__O_PATH | O_CLOEXEC), ok = fd >= 0 && fstat(fd, st) == 0;
+    if (ok && !S_ISDIR(st->st_mode)) access &= SBX__ON_FILES;
+    ok = ok && sbx__add_rule(ruleset, fd, access);
+    if (fd >= 0) close(fd);
     return ok;
 }
 
-static int sbx__allow_trees(sbx__plan *p, const char *const *paths, unsigned long long bits, const char *field, sbx_result *r) {
+static int sbx__allow_trees(sbx__plan *p, const char *const *paths, unsigned access,
+                            const char *field, sbx_result *r) {
     char shown[120];
     struct stat st;
     int i;
     for (i = 0; paths && paths[i]; i++) {
-        if (sbx__allow(p->ruleset, paths[i], bits, &st)) {
-            if (p->writable) {
-                sbx__writable *w = &p->writable[p->writable_count];
-                w->device = st.st_dev;
-                w->inode = st.st_ino;
-                if ((w->path = realpath(paths[i], NULL)) != NULL) p->writable_count++;
-                else return sbx__refuse(r, SBX_STEP_MEMORY, errno, "no memory for the policy");
-            }
-            continue;
+        sbx__writable *w = p->writable ? &p->writable[p->writable_count] : NULL;
+        int ok = sbx__allow(p->ruleset, paths[i], access, &st);
+        if (ok && w) {
+            w->path = realpath(paths[i], NULL);
+            w->device = st.st_dev;
+            w->inode = st.st_ino;
+            ok = w->path != NULL;
+            p->writable_count += ok;
         }
-        if (!field) continue; /* not every system has every tree */
-        sbx__plain(shown, sizeof shown, paths[i]);
-        return sbx__refuse(r, SBX_STEP_POLICY, errno, "policy.%s[%d] = \"%s\": %s", field, i, shown, strerror(errno));
+        if (!ok && field) /* but not every system has all of the system's trees */
+            return sbx__refuse(r, SBX_STEP_POLICY, errno, "policy.%s[%d] = \"%s\": %s", field, i,
+                               sbx__plain(shown, sizeof shown, paths[i]), strerror(errno));
     }
     return 1;
 }
 
+/* An empty ruleset over everything this kernel's Landlock can guard. Returns its version. */
+static long sbx__make_ruleset(sbx__plan *p, unsigned *all) {
+    long version = syscall(SBX__NR_landlock_create_ruleset, NULL, 0, 1);
+    int network = p->cfg.policy->allow_network;
+    unsigned long long attr[3];
+    *all = (1u << 13) - 1;
+    if (version >= 2) *all |= SBX__REFER;
+    if (version >= 3) *all |= SBX__TRUNCATE;
+    if (version >= 5) *all |= SBX__IOCTL_DEV;
+    attr[0] = *all;
+    attr[1] = version >= 4 && !network ? 3 : 0;              /* TCP: bind, connect */
+    attr[2] = version < 6 ? 0 : network ? 2 : 3;             /* to the outside: abstract sockets, signals */
+    if (version > 0)
+        p->ruleset = (int)syscall(SBX__NR_landlock_create_ruleset, attr,
+                                  version >= 6 ? 24 : version >= 4 ? 16 : 8, 0);
+    p->ruleset = sbx__move_up(p->ruleset, 5); /* the child puts others below */
+    return version;
+}
+
 static int sbx__plan_policy(sbx__plan *p, sbx *b, sbx_result *r) {
     const sbx_policy *policy = p->cfg.policy;
-    unsigned long long attr[3] = {0, 0, 0}, all = (1u << 13) - 1;
+    unsigned all, most;
     struct stat st;
-    long abi;
+    long version;
     if (!policy) return 1;
-    abi = syscall(SBX__NR_LANDLOCK_CREATE_RULESET, NULL, 0, 1);
-    if (abi < 1) return sbx__refuse(r, SBX_STEP_POLICY, errno, "policy needs Landlock, which this kernel has not or not switched on: %s", strerror(errno));
-    if (!SBX__ARCH) return sbx__refuse(r, SBX_STEP_POLICY, ENOSYS, "policy needs a system-call filter, and there is none for this architecture");
-    if (abi >= 2) all |= SBX__REFER;
-    if (abi >= 3) all |= SBX__TRUNCATE;
-    if (abi >= 5) all |= SBX__IOCTL_DEV;
-    attr[0] = all;
-    if (abi >= 4 && !policy->allow_network) attr[1] = 3;                /* TCP bind and connect */
-    if (abi >= 6) attr[2] = policy->allow_network ? 2 : 3;              /* signals, abstract sockets */
-    p->ruleset = (int)syscall(SBX__NR_LANDLOCK_CREATE_RULESET, attr, abi >= 6 ? 24 : abi >= 4 ? 16 : 8, 0);
-    if (p->ruleset >= 0 && p->ruleset < 5) { /* the child puts others there */
-        int up = fcntl(p->ruleset, F_DUPFD_CLOEXEC, 5);
-        close(p->ruleset);
-        p->ruleset = up;
+    if (!SBX__ARCH)
+        return sbx__refuse(r, SBX_STEP_POLICY, ENOSYS,
+                           "policy needs a system-call filter, and there is none for this architecture");
+    version = sbx__make_ruleset(p, &all);
+    if (p->ruleset < 0)
+        return sbx__refuse(r, SBX_STEP_POLICY, errno,
+                           "policy needs Landlock (Linux 5.13, and switched on): %s", strerror(errno));
+    p->filter = (sbx__insn *)SBX_REALLOC(NULL, (8 + 9 * SBX__RULES) * sizeof *p->filter);
+    if (!p->filter) return sbx__no_memory(r, "the policy");
+    sbx__build_filter(p, version);
+    if (!p->fn && stat(p->path, &st) == 0 && S_ISREG(st.st_mode))
+        sbx__allow(p->ruleset, p->path, SBX__READ_TREE, &st); /* the host named it: it may run */
+    most = all & ~(unsigned)(SBX__MAKE_CHAR | SBX__MAKE_BLOCK);
+    if (!policy->no_system) {
+        sbx__allow_trees(p, sbx__system, SBX__READ_TREE, NULL, r);
+        sbx__allow_trees(p, sbx__devices, most & ~(unsigned)SBX__EXECUTE, NULL, r);
     }
-    if (p->ruleset < 0) return sbx__refuse(r, SBX_STEP_POLICY, errno, "policy: no Landlock rules: %s", strerror(errno));
-    p->filter = (sbx__insn *)SBX_REALLOC(NULL, SBX__FILTER_MOST * sizeof *p->filter);
-    if (!p->filter) return sbx__refuse(r, SBX_STEP_MEMORY, ENOMEM, "no memory for the policy");
-    sbx__build_filter(p, abi);
-    if (!p->fn && stat(p->path, &st) == 0 && S_ISREG(st.st_mode)) /* the host named it: it may run, wherever it is */
-        sbx__allow(p->ruleset, p->path, SBX__READ_TREE, &st);
-    if (!policy->no_system && (!sbx__allow_trees(p, sbx__system, SBX__READ_TREE, NULL, r) ||
-        !sbx__allow_trees(p, sbx__devices, all & ~(unsigned long long)SBX__EXECUTE, NULL, r))) return 0;
     if (!sbx__allow_trees(p, policy->read, SBX__READ_TREE, "read", r)) return 0;
     p->writable = (sbx__writable *)sbx__zalloc((1 + sbx__count(policy->write)) * sizeof *p->writable);
-    if (!p->writable) return sbx__refuse(r, SBX_STEP_MEMORY, ENOMEM, "no memory for the policy");
-    if (!sbx__allow_trees(p, policy->write, all & ~(unsigned long long)(SBX__MAKE_CHAR | SBX__MAKE_BLOCK), "write", r)) return 0;
+    if (!p->writable) return sbx__no_memory(r, "the policy");
+    if (!sbx__allow_trees(p, policy->write, most, "write", r)) return 0;
     b->enforced |= SBX_BY_LANDLOCK | SBX_BY_SECCOMP | SBX_BY_NO_NEW_PRIVS;
     return 1;
 }
@@ -1867,15 +2020,13 @@ static void sbx__plan_policy_free(sbx__plan *p) {
     while (p->writable_count > 0) free(p->writable[--p->writable_count].path); /* from realpath */
     SBX_FREE(p->writable);
     SBX_FREE(p->filter);
-    p->writable = NULL;
-    p->filter = NULL;
 }
 
 /* The child asked for something forbidden, and waits for an answer that it will not get. */
 static void sbx__read_notice(sbx *b) {
-    struct { unsigned long long id; unsigned pid, flags; int number; unsigned arch; unsigned long long ip, args[6]; } notice;
-    memset(&notice, 0, sizeof notice);
-    if (syscall(SYS_ioctl, b->fd[SBX__NOTIFY], SBX__NOTIF_RECV, &notice) == 0) {
+    struct { unsigned long long id; unsigned pid, flags; int number; unsigned rest[15]; } notice;
+    memset(&notice, 0, sizeof notice); /* struct seccomp_notif */
+    if (syscall(SYS_ioctl, b->fd[SBX__NOTIFY], SBX__SECCOMP_NOTIF_RECV, &notice) == 0) {
         if (!b->stopping) b->denied = notice.number;
         sbx__stop(b, SBX_SAW_DENIED);
     } else if (errno != EINTR) {
@@ -1884,18 +2035,19 @@ static void sbx__read_notice(sbx *b) {
 }
 
 #else
-static int sbx__plan_policy(sbx__plan *p, sbx *b, sbx_result *r) { return (void)p, (void)b, (void)r, 1; }
+static int sbx__plan_policy(sbx__plan *p, sbx *b, sbx_result *r) { return p && b && r; }
 static void sbx__plan_policy_free(sbx__plan *p) { (void)p; }
 static void sbx__read_notice(sbx *b) { (void)b; }
-static const char *sbx__call_name(int number) { return (void)number, ""; }
+static const char *sbx__call_name(int number) { return number ? "no name" : ""; }
 #endif
 
-/* ==== spawn =================================================================================== */
+/* ==== spawn ================================================================================== */
 
-/* A program is started without copying the host's page tables: the child runs on a stack of its
-   own in the host's memory while this thread waits. A function needs the copy: fork. All signals
-   stay blocked, so that no handler of the host runs in the child. */
+/* A program is started without copying the host's page tables: the child runs on a stack of its own
+   in the host's memory while this thread waits. A function needs the copy: fork. All signals are
+   blocked meanwhile, so that no handler of the host runs in the child. */
 static pid_t sbx__fork(sbx__plan *p, int *pidfd) {
+    int (*first)(void *) = sbx__child;
     sigset_t all, before;
     pid_t pid = -1;
     int error;
@@ -1903,31 +2055,27 @@ static pid_t sbx__fork(sbx__plan *p, int *pidfd) {
     sigfillset(&all);
     SBX__SIGMASK(SIG_SETMASK, &all, &before);
 #if SBX__LINUX
+    if (p->tree) first = sbx__enter_child;
     if (!p->fn) {
-        int flags = SBX__CLONE_VM | SBX__CLONE_VFORK;
-        void *top = p->memory + SBX__STACK;
-        if (p->tree) pid = clone(sbx__enter_child, top, flags, p);
-        else pid = clone(sbx__child, top, flags | SBX__CLONE_PIDFD | SIGCHLD, p, pidfd);
-        if (pid < 0 && errno == EINVAL) pid = clone(sbx__child, top, flags | SIGCHLD, p); /* qemu-user */
-    } else
+        int flags = SBX__CLONE_VM | SBX__CLONE_VFORK | (p->tree ? 0 : SIGCHLD);
+        char *top = p->memory + SBX__STACK;
+        if (!p->tree) pid = clone(first, top, flags | SBX__CLONE_PIDFD, p, pidfd);
+        if (p->tree || (pid < 0 && errno == EINVAL)) pid = clone(first, top, flags, p); /* qemu-user */
+    }
 #endif
-    {
+    if (p->fn || !SBX__LINUX) {
         pid = fork();
-#if SBX__LINUX
-        if (pid == 0 && p->tree) sbx__enter_child(p);
-#endif
-        if (pid == 0) sbx__child(p);
+        if (pid == 0) first(p);
     }
     error = errno;
     SBX__SIGMASK(SIG_SETMASK, &before, NULL);
     if (p->tree && pid > 0) { /* that one only opened the door */
-        while (waitpid(pid, NULL, SBX__WALL) < 0 && errno == EINTR) {
-        }
+        sbx__collect(pid, SBX__WALL, NULL);
         pid = *p->born;
     }
 #if SBX__LINUX
-    if (pid > 0 && *pidfd < 0) *pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    *pidfd = sbx__above_stdio(*pidfd);
+    if (pid > 0 && *pidfd < 0) *pidfd = (int)syscall(SBX__NR_pidfd_open, pid, 0);
+    *pidfd = sbx__move_up(*pidfd, 3);
 #endif
     errno = error;
     return pid;
@@ -1937,102 +2085,99 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
     struct rusage host;
     int i;
     p->top_fd = (int)sysconf(_SC_OPEN_MAX) - 1;
-    b->started = sbx__now();
+    b->started = b->ended = sbx__now();
     b->deadline = b->cfg.timeout_ms < 0 ? SBX__NEVER : b->started + b->cfg.timeout_ms * 1000;
     p->deadline = b->deadline;
     p->born = p->fn ? &p->shared->born : &b->pid;
     b->pid = sbx__fork(p, &b->fd[SBX__EXIT]);
-    if (b->pid < 0) return sbx__refuse(r, SBX_STEP_SPAWN, errno, "no new process: %s", strerror(errno));
+    if (b->pid < 0)
+        return sbx__refuse(r, SBX_STEP_SPAWN, errno, "no new process: %s", strerror(errno));
     b->late = sbx__now() >= b->deadline;
     for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
     sbx__close(&p->report);
     for (i = 0; i < SBX__FDS; i++)
         if (b->fd[i] > b->top_fd) b->top_fd = b->fd[i];
-    if (b->pid == 0) { /* it could not enter; the report says why */
-        b->state = SBX__ENDED;
-        return 1;
-    }
+    if (b->pid == 0) b->state = SBX__ENDED; /* it could not enter; the report says why */
     if (getrusage(RUSAGE_SELF, &host) == 0) b->host_peak = (long long)host.ru_maxrss * SBX__MAXRSS_UNIT;
 #if SBX__LINUX
-    if (b->fd[SBX__IN] >= 0 && b->input_left > SBX__CHUNK) fcntl(b->fd[SBX__IN], SBX__F_SETPIPE_SZ, SBX__BIG_PIPE);
-    b->sample_step = SBX__SAMPLE / 8;
-    b->sample_at = b->started + b->sample_step;
+    if (b->fd[SBX__IN] >= 0 && b->input_left > SBX__CHUNK)
+        fcntl(b->fd[SBX__IN], SBX__F_SETPIPE_SZ, SBX__BIG_PIPE);
+    b->sample_step = SBX__SAMPLE / 2; /* a shorter select() costs more than it tells */
+    b->sample_at = sbx__now() + b->sample_step;
 #endif
-    if (b->fd[SBX__EXIT] < 0) b->look_at = b->started, b->look_step = 100;
+    if (b->fd[SBX__EXIT] < 0) {
+        b->look_at = b->started;
+        b->look_step = 100;
+    }
     return 1;
 }
 
 static void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_result *r) {
+    static const char *const policy[] = {"mounts of its own", "dropping privileges", "Landlock's rules",
+                                         "the system-call filter"};
+    const char *why = strerror(f->error), *what = "its descriptors";
     char shown[120];
     struct stat st;
-    const char *why = strerror(f->error);
+    int exists;
     if (f->step == SBX_STEP_CWD) {
-        sbx__plain(shown, sizeof shown, p->cfg.cwd);
-        sbx__refuse(r, SBX_STEP_CWD, f->error, "cwd = \"%s\": %s", shown, why);
+        sbx__refuse(r, f->step, f->error, "cwd = \"%s\": %s", sbx__plain(shown, sizeof shown, p->cwd), why);
     } else if (f->step == SBX_STEP_EXEC) {
-        int exists = stat(p->path, &st) == 0;
-        sbx__plain(shown, sizeof shown, p->path);
+        exists = stat(p->path, &st) == 0;
         if (f->error == ENOENT && exists) why = "the interpreter or loader it names is missing";
-        if (f->error == EACCES && exists) why = S_ISDIR(st.st_mode) ? "it is a directory" : "it may not be run";
+        if (f->error == EACCES && exists) why = "it may not be run";
+        if (f->error == EACCES && exists && S_ISDIR(st.st_mode)) why = "it is a directory";
         if (f->error == ENOEXEC) why = "neither a program for this machine nor a script with a #! line";
         if (f->error == ETXTBSY) why = "somebody has it open for writing";
-        sbx__refuse(r, SBX_STEP_EXEC, f->error, "'%s' cannot be run: %s", shown, why);
-    } else if (f->step == SBX_STEP_LIMITS) {
-        const char *name = f->which == RLIMIT_CPU ? "cpu_ms" : f->which == RLIMIT_FSIZE ? "file_bytes" :
-                           f->which == RLIMIT_NOFILE ? "open_files" : f->which == RLIMIT_STACK ? "stack_bytes" :
-                           f->which == RLIMIT_NPROC ? "processes" : f->which == RLIMIT_CORE ? "no core dumps" :
-                           "address_space_bytes";
-        sbx__refuse(r, SBX_STEP_LIMITS, f->error, "%s cannot be set: %s", name, why);
-    } else if (f->step == SBX_STEP_POLICY) {
-        static const char *const what[] = {"", "dropping capabilities", "no_new_privs", "the Landlock rules",
-                                           "the system-call filter", "mounts of its own"};
-        sbx__refuse(r, SBX_STEP_POLICY, f->error, "policy cannot be enforced here: %s failed: %s", what[f->which % 6], why);
+        sbx__refuse(r, f->step, f->error, "'%s' cannot be run: %s",
+                    sbx__plain(shown, sizeof shown, p->path), why);
     } else {
-        sbx__refuse(r, f->step, f->error, "%s failed in the child: %s",
-                    f->step == SBX_STEP_SESSION ? "a session of its own" :
-                    f->step == SBX_STEP_CONTAIN ? "entering the PID namespace" :
-                    f->step == SBX_STEP_CGROUP ? "entering the cgroup" :
-                    f->step == SBX_STEP_MEMORY ? "its stack" : "setting up its descriptors", why);
+        if (f->step == SBX_STEP_SESSION) what = "a session of its own";
+        if (f->step == SBX_STEP_LIMITS) what = p->limits[f->which].name;
+        if (f->step == SBX_STEP_CONTAIN) what = "the PID namespace";
+        if (f->step == SBX_STEP_CGROUP) what = "the cgroup";
+        if (f->step == SBX_STEP_MEMORY) what = "memory for its stack";
+        if (f->step == SBX_STEP_POLICY) what = policy[f->which];
+        sbx__refuse(r, f->step, f->error, "%s%s could not be set up in the child: %s",
+                    f->step == SBX_STEP_POLICY ? "policy: " : "", what, why);
     }
 }
 
-/* ==== reader and writer ======================================================================= */
+/* ==== reader and writer ====================================================================== */
 
 /* Room behind the kept bytes for one more read: doubling, at most one chunk past the cap. */
 static size_t sbx__room(sbx *b, int i) {
     sbx_output *o = &b->output[i];
-    size_t size = b->capacity[i];
-    if (size < o->size + 2 || (b->piped_big[i] && size < o->size + SBX__CHUNK)) {
-        long long left = b->cfg.output_bytes < 0 ? LLONG_MAX : b->cfg.output_bytes - b->kept;
-        size_t most = (size_t)-1 / 2;
+    size_t size = b->capacity[i], least = o->size + (b->busy[i] ? SBX__CHUNK : 1) + 1, most;
+    if (size < least) {
+        long long left = b->cfg.output_bytes - b->kept;
         char *data;
-        if (left < (long long)(most - o->size - SBX__CHUNK - 1)) most = o->size + (size_t)left + SBX__CHUNK + 1;
+        most = (size_t)-1 / 4;
+        if (b->cfg.output_bytes >= 0 && left < (long long)(most - least)) most = least + (size_t)left;
         size = size ? 2 * size : 4096;
-        if (b->piped_big[i] && size < o->size + SBX__CHUNK + 1) size = o->size + SBX__CHUNK + 1;
+        if (size < least) size = least;
         if (size > most) size = most;
-        if (size > b->capacity[i] && (data = (char *)SBX_REALLOC(o->data, size)) != NULL) {
+        data = (char *)SBX_REALLOC(o->data, size);
+        if (data) {
             o->data = data;
             b->capacity[i] = size;
         }
     }
-    return b->capacity[i] ? b->capacity[i] - o->size - 1 : 0;
+    return b->capacity[i] > o->size ? b->capacity[i] - o->size - 1 : 0;
 }
 
 /* n bytes stand behind the kept ones: keep what the cap allows, tell the callback, judge. */
 static void sbx__take(sbx *b, int i, size_t n, size_t room) {
     sbx_output *o = &b->output[i];
-    const char *fresh = o->data + o->size;
+    const char *fresh = o->data ? o->data + o->size : NULL;
     size_t keep = room ? n : 0;
     if (b->cfg.output_bytes >= 0 && (long long)keep > b->cfg.output_bytes - b->kept)
         keep = (size_t)(b->cfg.output_bytes - b->kept);
     o->total += n;
-    if (keep) {
-        o->size += keep;
-        b->kept += (long long)keep;
-        if (b->cfg.on_output && !(b->seen.saw & SBX_SAW_CANCEL) &&
-            b->cfg.on_output(b->cfg.user, i ? SBX_STDERR : SBX_STDOUT, fresh, keep) != 0)
-            sbx__stop(b, SBX_SAW_CANCEL);
-    }
+    o->size += keep;
+    b->kept += (long long)keep;
+    if (keep && b->cfg.on_output && !(b->seen.saw & SBX_SAW_CANCEL) &&
+        b->cfg.on_output(b->cfg.user, i ? SBX_STDERR : SBX_STDOUT, fresh, keep) != 0)
+        sbx__stop(b, SBX_SAW_CANCEL);
     if (keep == n) return;
     o->truncated = 1;
     if (!room) b->failure.error = ENOMEM;
@@ -2041,9 +2186,9 @@ static void sbx__take(sbx *b, int i, size_t n, size_t room) {
 
 /* Reads what is there, at most about one full pipe, so that no stream starves the other. */
 static void sbx__read(sbx *b, int k) {
-    char spare[512];
-    int i = k - SBX__OUT;
     size_t budget = SBX__BIG_PIPE;
+    int i = k - SBX__OUT;
+    char spare[512]; /* if the host has no memory: count, and throw away */
     while (b->fd[k] >= 0 && budget > 0) {
         size_t room = sbx__room(b, i), want = room ? room : sizeof spare;
         ssize_t n;
@@ -2053,29 +2198,32 @@ static void sbx__read(sbx *b, int k) {
         if (n < 0 && errno == EAGAIN) return;
         if (n <= 0) {
             sbx__close(&b->fd[k]);
-            if (b->look_at != SBX__NEVER) b->look_at = 0, b->look_step = 50; /* its end is near */
+            if (b->look_at != SBX__NEVER) { /* its end is near */
+                b->look_at = 0;
+                b->look_step = 50;
+            }
             return;
         }
         sbx__take(b, i, (size_t)n, room);
         budget -= (size_t)n;
 #if SBX__LINUX
-        if (!b->piped_big[i] && b->output[i].total >= SBX__CHUNK) { /* busy: fewer, larger reads */
+        if (!b->busy[i] && b->output[i].total >= SBX__CHUNK) { /* fewer, larger reads */
             fcntl(b->fd[k], SBX__F_SETPIPE_SZ, SBX__BIG_PIPE);
-            b->piped_big[i] = 1;
+            b->busy[i] = 1;
         }
 #endif
         if ((size_t)n < want) return; /* that was all */
     }
 }
 
-/* write() to a pipe nobody reads raises SIGPIPE: held back for this thread, and taken away again. */
+/* write() to a pipe nobody reads raises SIGPIPE: held back in this thread, and taken away again. */
 static ssize_t sbx__write_quietly(int fd, const void *data, size_t size) {
-    sigset_t pipe_only, before, pending;
-    ssize_t n;
+    sigset_t only, before, pending;
     int error, was_pending, number;
-    sigemptyset(&pipe_only);
-    sigaddset(&pipe_only, SIGPIPE);
-    SBX__SIGMASK(SIG_BLOCK, &pipe_only, &before);
+    ssize_t n;
+    sigemptyset(&only);
+    sigaddset(&only, SIGPIPE);
+    SBX__SIGMASK(SIG_BLOCK, &only, &before);
     sigpending(&pending);
     was_pending = sigismember(&pending, SIGPIPE);
     do n = write(fd, data, size);
@@ -2083,7 +2231,7 @@ static ssize_t sbx__write_quietly(int fd, const void *data, size_t size) {
     error = errno;
     if (n < 0 && error == EPIPE && !was_pending) {
         sigpending(&pending);
-        if (sigismember(&pending, SIGPIPE)) sigwait(&pipe_only, &number);
+        if (sigismember(&pending, SIGPIPE)) sigwait(&only, &number);
     }
     SBX__SIGMASK(SIG_SETMASK, &before, NULL);
     errno = error;
@@ -2091,37 +2239,21 @@ static ssize_t sbx__write_quietly(int fd, const void *data, size_t size) {
 }
 
 static void sbx__feed(sbx *b) {
+    size_t size = b->input_left < SBX__BIG_PIPE ? b->input_left : SBX__BIG_PIPE;
     ssize_t n = 0;
     b->want_write = 0;
     if (b->cfg.in == SBX_PIPE || b->fd[SBX__IN] < 0) return;
-    if (b->input_left > 0) {
-        n = sbx__write_quietly(b->fd[SBX__IN], b->input, b->input_left < SBX__BIG_PIPE ? b->input_left : SBX__BIG_PIPE);
-        if (n < 0 && errno == EAGAIN) return;
-        if (n < 0) b->input_left = 0; /* the child does not want the rest */
-        else b->input += n, b->input_left -= (size_t)n;
-    }
+    if (size) n = sbx__write_quietly(b->fd[SBX__IN], b->input, size);
+    if (n < 0 && errno == EAGAIN) return;
+    if (n < 0) n = (ssize_t)b->input_left; /* the child does not want the rest */
+    b->input += n;
+    b->input_left -= (size_t)n;
     if (b->input_left == 0) sbx__close(&b->fd[SBX__IN]);
 }
 
-/* ==== watch: memory and CPU time of the tree, from /proc (Linux) ============================== */
+/* ==== watch: memory and CPU time of the tree, from /proc (Linux) ============================= */
 
 #if SBX__LINUX
-
-/* Tasks of this user, for RLIMIT_NPROC. */
-static long long sbx__user_tasks(void) {
-    char text[2048];
-    struct dirent *e;
-    long long tasks = 0;
-    DIR *dir = opendir("/proc");
-    if (!dir) return 0;
-    while ((e = readdir(dir)) != NULL) {
-        int pid = atoi(e->d_name);
-        if (pid > 0 && sbx__proc_read("/proc", pid, "status", text, sizeof text) &&
-            sbx__proc_number(text, "\nUid:") == (long long)getuid()) tasks += sbx__proc_number(text, "\nThreads:");
-    }
-    closedir(dir);
-    return tasks;
-}
 
 static sbx__task *sbx__task_of(const sbx__tasks *list, int pid) {
     int low = 0, high = list->count; /* /proc lists them in rising order */
@@ -2148,11 +2280,10 @@ static int sbx__task_add(sbx__tasks *list, const sbx__task *t) {
 /* Where to look, and under which number the program stands there. */
 static void sbx__find_proc(sbx *b) {
     struct stat host, own;
+    b->self = 2; /* the first after pid 1 */
     snprintf(b->proc, sizeof b->proc, "/proc/%d/root/proc", (int)b->pid);
-    if (b->init && stat("/proc", &host) == 0 && stat(b->proc, &own) == 0 && host.st_dev != own.st_dev) {
-        b->self = 2; /* the first after pid 1 */
+    if (b->init && stat("/proc", &host) == 0 && stat(b->proc, &own) == 0 && host.st_dev != own.st_dev)
         return;
-    }
     snprintf(b->proc, sizeof b->proc, "/proc");
     b->self = (int)b->pid;
 }
@@ -2160,23 +2291,21 @@ static void sbx__find_proc(sbx *b) {
 /* Everybody in the tree's own /proc is a member. In the host's: the program's session, every
    descendant whose line to it is unbroken, and the orphans of pid 1. */
 static int sbx__scan(const sbx *b, sbx__tasks *list) {
-    struct dirent *e;
-    sbx__task t;
-    int i, kept = 0, more = 1, complete = 1, own = b->self != (int)b->pid;
+    int i, pid, kept = 0, more = 1, complete = 1, own = b->self != (int)b->pid;
     DIR *dir = opendir(b->proc);
-    if (!dir) return 0;
-    while ((e = readdir(dir)) != NULL) {
-        int pid = atoi(e->d_name);
+    sbx__task t;
+    while (dir && (pid = sbx__next_pid(dir)) != 0) {
         if (pid <= own || !sbx__proc_stat(b->proc, pid, &t)) continue;
-        t.member = own || t.pid == b->self || t.session == b->self || (b->init && t.parent == (int)b->init);
+        t.member = own || t.pid == b->self || t.session == b->self ||
+                   (b->init && t.parent == (int)b->init);
         complete = complete && sbx__task_add(list, &t);
     }
-    closedir(dir);
+    if (!dir || closedir(dir) != 0) return 0;
     while (more) {
         more = 0;
         for (i = 0; i < list->count; i++) {
-            sbx__task *parent = list->at[i].member ? NULL : sbx__task_of(list, list->at[i].parent);
-            if (parent && parent->member) list->at[i].member = more = 1;
+            sbx__task *parent = sbx__task_of(list, list->at[i].parent);
+            if (!list->at[i].member && parent && parent->member) list->at[i].member = more = 1;
         }
     }
     for (i = 0; i < list->count; i++)
@@ -2185,79 +2314,28 @@ static int sbx__scan(const sbx *b, sbx__tasks *list) {
     return complete;
 }
 
-/* CPU time of the tree = living tasks + what they waited for + what vanished unwaited. A vanished
-   task's ticks are credited to its nearest living ancestor; what that one did not collect is lost
-   to the kernel's sums, and kept here. */
+/* CPU time of the tree = the living, what they waited for, and what vanished unwaited. The ticks of a
+   vanished task are credited to its nearest living ancestor; what that one did not collect, the
+   kernel has forgotten, and it is kept here. */
 static void sbx__settle_cpu(sbx *b, const sbx__tasks *fresh) {
-    long long ticks, rate = sysconf(_SC_CLK_TCK);
+    long long ticks = 0, rate = sysconf(_SC_CLK_TCK);
     int i;
     for (i = 0; i < b->tasks.count; i++) {
         sbx__task *old = &b->tasks.at[i], *heir = NULL, *up = old;
         if (sbx__task_of(fresh, old->pid)) continue;
-        while (!heir && (up = sbx__task_of(&b->tasks, up->parent)) != NULL) heir = sbx__task_of(fresh, up->pid);
+        while (!heir && (up = sbx__task_of(&b->tasks, up->parent)) != NULL)
+            heir = sbx__task_of(fresh, up->pid);
         if (heir) heir->credit += old->cpu + old->reaped;
         else b->cpu_gone += old->cpu + old->reaped;
     }
-    for (ticks = 0, i = 0; i < fresh->count; i++) {
+    for (i = 0; i < fresh->count; i++) {
         sbx__task *t = &fresh->at[i], *old = sbx__task_of(&b->tasks, t->pid);
-        long long collected = old ? t->reaped - old->reaped : t->reaped;
+        long long collected = t->reaped - (old ? old->reaped : 0);
         if (t->credit > collected) b->cpu_gone += t->credit - collected;
         ticks += t->cpu + t->reaped;
     }
-    ticks += b->cpu_gone;
-    if (rate > 0 && ticks * SBX__SECOND / rate > b->cpu_us) b->cpu_us = ticks * SBX__SECOND / rate;
-}
-
-/* Memory that is the task's own share: pages it shares are divided by the number of sharers
-   (Pss), or not counted at all if they may be the host's (Private). Dear: walks the page tables. */
-static long long sbx__share(const sbx *b, int pid) {
-    char text[2048];
-    if (!sbx__proc_read(b->proc, pid, "smaps_rollup", text, sizeof text)) return -1;
-    if (!b->private_only) return (sbx__proc_number(text, "\nPss:") + sbx__proc_number(text, "\nSwapPss:")) * 1024;
-    return (sbx__proc_number(text, "\nPrivate_Clean:") + sbx__proc_number(text, "\nPrivate_Dirty:") +
-            sbx__proc_number(text, "\nSwapPss:")) * 1024;
-}
-
-/* Adds up the tree: b->used may count shared pages twice, the returned floor never does. */
-static long long sbx__weigh(sbx *b) {
-    long long own = 0, shared = 0, sum = 0;
-    char text[4096];
-    int i;
-    for (i = 0; i < b->tasks.count; i++) {
-        int pid = b->tasks.at[i].pid;
-        long long rss, files, swap, peak;
-        if (!sbx__proc_read(b->proc, pid, "status", text, sizeof text)) continue;
-        rss = sbx__proc_number(text, "\nVmRSS:") * 1024;
-        swap = sbx__proc_number(text, "\nVmSwap:") * 1024;
-        files = (sbx__proc_number(text, "\nRssFile:") + sbx__proc_number(text, "\nRssShmem:")) * 1024;
-        peak = sbx__proc_number(text, "\nVmHWM:") * 1024;
-        if (b->private_only) {
-            long long share = sbx__share(b, pid);
-            if (share < 0) continue;
-            rss = peak = share, files = swap = 0;
-        }
-        if (pid == b->self) b->peak_space = sbx__proc_number(text, "\nVmPeak:") * 1024;
-        sum += rss + swap;
-        own += rss - files + swap;
-        if (files > shared) shared = files;
-        if (peak > b->peak) b->peak = peak;
-    }
-    b->used = sum;
-    return own + shared;
-}
-
-static int sbx__over_memory(sbx *b) {
-    long long sum = 0;
-    int i;
-    if (b->cfg.memory_bytes < 0 || !(b->enforced & SBX_BY_WATCH)) return 0;
-    if (b->tasks.count == 1) return b->peak > b->cfg.memory_bytes; /* the high-water mark is proof */
-    if (b->used <= b->cfg.memory_bytes) return 0;
-    for (i = 0; i < b->tasks.count; i++) {
-        long long share = sbx__share(b, b->tasks.at[i].pid);
-        if (share > 0) sum += share;
-    }
-    if (sum > b->peak) b->peak = sum;
-    return sum > b->cfg.memory_bytes;
+    ticks = (ticks + b->cpu_gone) * (SBX__SECOND / (rate > 0 ? rate : 100));
+    if (ticks > b->cpu_us) b->cpu_us = ticks;
 }
 
 /* Renews the list of members and, with it, the CPU sum. */
@@ -2274,10 +2352,59 @@ static void sbx__recount(sbx *b, long long now) {
     b->scan_at = now + (sbx__now() - now) * 20; /* never more than 5 % of a CPU */
 }
 
+/* A task's own share of its pages: divided by the number of sharers; of a function only what the
+   host does not have too. Dear: it walks the page tables. */
+static long long sbx__share(const sbx *b, int pid) {
+    char text[2048];
+    if (!sbx__proc_read(b->proc, pid, "smaps_rollup", text, sizeof text)) return 0;
+    if (!b->shared)
+        return (sbx__number_after(text, "\nPss:", 0) + sbx__number_after(text, "\nSwapPss:", 0)) * 1024;
+    return (sbx__number_after(text, "\nPrivate_Clean:", 0) + sbx__number_after(text, "\nSwapPss:", 0) +
+            sbx__number_after(text, "\nPrivate_Dirty:", 0)) * 1024;
+}
+
+/* Adds up the tree. b->used may count shared pages twice; what goes into b->peak never does. */
+static void sbx__weigh(sbx *b) {
+    long long own = 0, shared = 0;
+    char text[4096];
+    int i;
+    b->used = 0;
+    for (i = 0; i < b->tasks.count; i++) {
+        int pid = b->tasks.at[i].pid;
+        long long rss, files, swap, peak;
+        if (!sbx__proc_read(b->proc, pid, "status", text, sizeof text)) continue;
+        rss = sbx__number_after(text, "\nVmRSS:", 0) * 1024;
+        swap = sbx__number_after(text, "\nVmSwap:", 0) * 1024;
+        peak = sbx__number_after(text, "\nVmHWM:", 0) * 1024;
+        files = (sbx__number_after(text, "\nRssFile:", 0) + sbx__number_after(text, "\nRssShmem:", 0)) * 1024;
+        if (pid == b->self) b->peak_space = sbx__number_after(text, "\nVmPeak:", 0) * 1024;
+        if (b->shared) {
+            rss = peak = sbx__share(b, pid);
+            files = swap = 0;
+        }
+        b->used += rss + swap;
+        own += rss - files + swap;
+        if (files > shared) shared = files;
+        if (peak > b->peak) b->peak = peak;
+    }
+    if (own + shared > b->peak) b->peak = own + shared;
+}
+
+static int sbx__over_memory(sbx *b) {
+    long long sum = 0;
+    int i;
+    if (b->cfg.memory_bytes < 0 || !(b->enforced & SBX_BY_WATCH)) return 0;
+    if (b->tasks.count == 1) return b->peak > b->cfg.memory_bytes; /* the high-water mark is proof */
+    if (b->used <= b->cfg.memory_bytes) return 0;
+    for (i = 0; i < b->tasks.count; i++) sum += sbx__share(b, b->tasks.at[i].pid);
+    if (sum > b->peak) b->peak = sum;
+    return sum > b->cfg.memory_bytes;
+}
+
 /* One look. Without a limit only the peak is wanted: more rarely as long as it stays the same. */
 static void sbx__sample(sbx *b, long long now) {
     int watch = (b->enforced & SBX_BY_WATCH) != 0;
-    long long before = b->peak, floor, cost;
+    long long before = b->peak, cost;
     if (!b->self) sbx__find_proc(b);
     if (b->cgroup) {
         sbx__read_cgroup(b);
@@ -2288,42 +2415,38 @@ static void sbx__sample(sbx *b, long long now) {
         } else if (b->tasks.count == 0 && sbx__proc_stat(b->proc, b->self, &alone)) {
             sbx__task_add(&b->tasks, &alone);
         }
-        floor = sbx__weigh(b);
-        if (floor > b->peak) b->peak = floor;
+        sbx__weigh(b);
         if (sbx__over_memory(b)) sbx__stop(b, SBX_SAW_MEMORY_SUM);
     }
     if (b->cfg.cpu_ms >= 0 && b->cpu_us > b->cfg.cpu_ms * 1000) sbx__stop(b, SBX_SAW_CPU_SUM);
-    cost = sbx__now() - now;
     if (b->sample_step < SBX__SAMPLE) b->sample_step *= 2;
     else if (watch || b->cfg.cpu_ms >= 0 || b->peak != before) b->sample_step = SBX__SAMPLE;
     else if (b->sample_step < 20 * SBX__SAMPLE) b->sample_step *= 2;
     b->sample_at = now + b->sample_step;
-    if (watch && b->cfg.memory_bytes >= 0) { /* near the limit look sooner: it may grow by 4 GB/s */
+    if (watch && b->cfg.memory_bytes >= 0) { /* near the limit sooner: it may grow by 4 GB a second */
         long long left = (b->cfg.memory_bytes - b->used) / 4096;
         if (left < b->sample_step) b->sample_at = now + (left > 1000 ? left : 1000);
     }
+    cost = sbx__now() - now;
     if (b->sample_at < now + cost * 10) b->sample_at = now + cost * 10;
 }
 
 #else /* without /proc the limits fall back to each process's own, and `enforced` says so */
-static long long sbx__user_tasks(void) { return 0; }
-static void sbx__sample(sbx *b, long long now) { (void)now; b->sample_at = SBX__NEVER; }
+static void sbx__sample(sbx *b, long long now) { b->sample_at = now ? SBX__NEVER : 0; }
 #endif
 
-/* ==== escalation: SIGTERM, grace, SIGKILL; then collect ======================================= */
+/* ==== escalation: SIGTERM, grace, SIGKILL; then collect ====================================== */
 
-/* To the whole group. By pidfd the kernel knows which group is meant even if the number were in
-   use again; by number it is safe only while the leader has not been collected. */
+/* To the whole group. By pidfd the kernel knows which group is meant even if the number were in use
+   again; by number that is sure only while the leader has not been collected. */
 static void sbx__signal(sbx *b, int number) {
+    int sent = 0;
 #if SBX__LINUX
-    if (b->fd[SBX__EXIT] >= 0 &&
-        (syscall(SYS_pidfd_send_signal, b->fd[SBX__EXIT], number, NULL, SBX__PIDFD_TO_GROUP) == 0 || errno == ESRCH)) {
-        if (b->fd[SBX__REPORT] >= 0) kill(b->pid, number);
-        return;
-    }
+    sent = b->fd[SBX__EXIT] >= 0 && (syscall(SBX__NR_pidfd_send_signal, b->fd[SBX__EXIT], number, NULL,
+                                             SBX__PIDFD_TO_GROUP) == 0 || errno == ESRCH);
 #endif
-    kill(-b->pid, number);
-    if (b->fd[SBX__REPORT] >= 0) kill(b->pid, number); /* may not lead its group yet */
+    if (!sent) kill(-b->pid, number);
+    if (b->fd[SBX__REPORT] >= 0 && b->state == SBX__RUNNING) kill(b->pid, number); /* no group yet? */
 }
 
 /* The reason is noted before the signal goes out, and only the first one counts. */
@@ -2333,44 +2456,44 @@ static void sbx__stop(sbx *b, unsigned reason) {
     b->seen.saw |= reason;
     if (b->state != SBX__RUNNING) return; /* it ended by itself while its last bytes were read */
     b->killed = 1;
-    if (b->cfg.grace_ms == 0 || reason & (SBX_SAW_MEMORY_SUM | SBX_SAW_DENIED)) { /* a hog would use the grace to grow */
-        b->kill_at = SBX__NEVER;
-        sbx__signal(b, SIGKILL);
+    if (b->cfg.grace_ms == 0 || reason & (SBX_SAW_MEMORY_SUM | SBX_SAW_DENIED)) {
+        sbx__signal(b, SIGKILL); /* a hog would use the grace to grow */
     } else {
         b->kill_at = sbx__now() + b->cfg.grace_ms * 1000;
         sbx__signal(b, SIGTERM);
-        sbx__signal(b, SIGCONT);
+        sbx__signal(b, SIGCONT); /* a stopped process takes no SIGTERM */
     }
+}
+
+static void sbx__note_status(sbx *b, int exited, int value) {
+    if (exited) b->seen.exit_code = value;
+    else b->seen.signal = value;
 }
 
 /* Has the program ended? Looks without collecting, so that its number stays taken. */
 static int sbx__look(sbx *b) {
+    int flags = WEXITED | WNOHANG | WNOWAIT, found = -1;
     siginfo_t info;
-    int found;
     memset(&info, 0, sizeof info);
     errno = 0;
 #if SBX__LINUX
-    found = b->fd[SBX__EXIT] >= 0 ? waitid((idtype_t)SBX__P_PIDFD, (id_t)b->fd[SBX__EXIT], &info, WEXITED | WNOHANG | WNOWAIT)
-                                  : -1;
-    if (found < 0 && errno != ECHILD) /* no pidfd, or a kernel that cannot wait for one */
+    if (b->fd[SBX__EXIT] >= 0)
+        found = waitid((idtype_t)SBX__P_PIDFD, (id_t)b->fd[SBX__EXIT], &info, flags);
 #endif
-    found = waitid(P_PID, (id_t)b->pid, &info, WEXITED | WNOHANG | WNOWAIT);
-    if (found == 0 && info.si_pid == 0) return 0;
-    if (found == 0) {
-        if (info.si_code == CLD_EXITED) b->seen.exit_code = info.si_status;
-        else b->seen.signal = info.si_status;
-        return 1;
-    }
+    if (found < 0 && errno != ECHILD) found = waitid(P_PID, (id_t)b->pid, &info, flags);
+    if (found == 0 && info.si_pid) sbx__note_status(b, info.si_code == CLD_EXITED, info.si_status);
+    if (found == 0) return info.si_pid != 0;
     if (errno != ECHILD) return 0;
-    b->gone = 1;
+    b->gone = 1; /* the host collected it, or ignores SIGCHLD */
 #if SBX__LINUX
-    if (b->fd[SBX__EXIT] >= 0) { /* the host collected it, or ignores SIGCHLD: ask the kernel's memory */
+    if (b->fd[SBX__EXIT] >= 0) { /* newer kernels remember for who holds a pidfd */
         sbx__pidfd_info kept;
         memset(&kept, 0, sizeof kept);
         kept.mask = SBX__PIDFD_INFO_EXIT;
-        if (syscall(SYS_ioctl, b->fd[SBX__EXIT], SBX__PIDFD_GET_INFO, &kept) == 0 && kept.mask & SBX__PIDFD_INFO_EXIT) {
-            if (WIFEXITED(kept.exit_status)) b->seen.exit_code = WEXITSTATUS(kept.exit_status);
-            else b->seen.signal = WTERMSIG(kept.exit_status);
+        if (syscall(SYS_ioctl, b->fd[SBX__EXIT], SBX__PIDFD_GET_INFO, &kept) == 0 &&
+            kept.mask & SBX__PIDFD_INFO_EXIT) {
+            int status = kept.exit_status;
+            sbx__note_status(b, WIFEXITED(status), WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
             return 1;
         }
     }
@@ -2381,82 +2504,89 @@ static int sbx__look(sbx *b) {
 
 /* The program has ended. What it left behind is killed while its number is still taken. */
 static void sbx__leave(sbx *b, long long now) {
-    pid_t got;
     b->state = SBX__LEAVING;
-    b->ended = now;
+    b->ended = b->look_at = now;
     b->empty_by = now + SBX__EMPTY_WAIT;
-    b->look_at = now;
     b->look_step = 100;
     if (b->late && b->seen.signal == SIGKILL && !b->stopping) b->seen.saw |= SBX_SAW_DEADLINE;
-    sbx__signal(b, SIGKILL); /* the group first: fewer runners compete with pid 1's end */
+    sbx__signal(b, SIGKILL); /* the group first: fewer runners compete with the end of pid 1 */
 #if SBX__LINUX
-    if (b->init) syscall(SYS_pidfd_send_signal, b->fd[SBX__INIT], SIGKILL, NULL, 0);
+    if (b->init) syscall(SBX__NR_pidfd_send_signal, b->fd[SBX__INIT], SIGKILL, NULL, 0);
 #endif
-    if (b->gone) return; /* collected by the host: waiting for that number could hit another child */
-    do got = wait4(b->pid, NULL, 0, &b->usage);
-    while (got < 0 && errno == EINTR);
+    if (!b->gone) sbx__collect(b->pid, 0, &b->usage); /* else the number may be another child's */
 }
 
-/* None of the group is left: read what is still in the pipes and let go of them. */
-static void sbx__clear(sbx *b, long long now) {
-    int k, most = 64, empty;
-    while (most-- > 0 && waitpid(-b->pid, NULL, WNOHANG | SBX__WALL) > 0) {
-        /* clone(CLONE_PARENT) made a grandchild the host's child; nobody else will collect it */
+/* Nobody of the group runs any more: what is there are zombies, which are pid 1's to collect. */
+static int sbx__all_dead(const sbx *b) {
+    int alive = !SBX__LINUX;
+#if SBX__LINUX
+    DIR *dir = opendir("/proc");
+    sbx__task t;
+    int pid;
+    alive = !dir;
+    while (dir && (pid = sbx__next_pid(dir)) != 0)
+        if (sbx__proc_stat("/proc", pid, &t) && t.group == (int)b->pid && !t.dead) alive = 1;
+    if (dir) closedir(dir);
+#endif
+    return !alive && b->pid;
+}
+
+/* Is anybody left? clone(CLONE_PARENT) may have made grandchildren the host's to collect. */
+static int sbx__is_empty(sbx *b, long long now) {
+    int most = 64, empty;
+    while (most-- > 0 && sbx__collect(-b->pid, WNOHANG | SBX__WALL, NULL) > 0) {
     }
-    if (b->init) { /* gone only when all of its namespace is */
+    if (b->init) { /* pid 1 is gone only when all of its namespace is */
         if (now > b->ended + 5000) sbx__collect_strays(b);
-        empty = waitpid(b->init, NULL, WNOHANG) != 0;
+        empty = sbx__collect(b->init, WNOHANG, NULL) != 0;
         if (empty) b->init = 0;
     } else {
-        empty = kill(-b->pid, 0) < 0 && errno == ESRCH;
+        empty = (kill(-b->pid, 0) < 0 && errno == ESRCH) || sbx__all_dead(b);
     }
-    if (empty && b->cgroup) empty = sbx__leave_cgroup(b);
-    if (!empty && now < b->empty_by) {
+    return empty && (!b->cgroup || sbx__leave_cgroup(b));
+}
+
+static void sbx__read_report(sbx *b);
+
+/* Then read what is still in the pipes, and let go of them. */
+static void sbx__clear(sbx *b, long long now) {
+    static const int done[] = {SBX__IN, SBX__OUT, SBX__ERR, SBX__REPORT, SBX__NOTIFY, SBX__LIFE};
+    size_t i;
+    if (!sbx__is_empty(b, now) && now < b->empty_by) {
         b->look_at = now + b->look_step;
-        if (b->look_step < 10000) b->look_step *= 2;
+        if (b->look_step < SBX__SAMPLE) b->look_step *= 2;
         return;
     }
-    for (k = SBX__OUT; k <= SBX__ERR; k++) {
-        sbx__read(b, k);
-        sbx__close(&b->fd[k]);
-    }
-    sbx__close(&b->fd[SBX__IN]);
-    sbx__close(&b->fd[SBX__REPORT]);
-    sbx__close(&b->fd[SBX__NOTIFY]);
+    sbx__read(b, SBX__OUT);
+    sbx__read(b, SBX__ERR);
+    if (b->fd[SBX__REPORT] >= 0) sbx__read_report(b);
+    for (i = 0; i < sizeof done / sizeof done[0]; i++) sbx__close(&b->fd[done[i]]);
     b->state = SBX__ENDED;
 }
 
-/* ==== the loop: one turn of a box, and waiting for many ======================================= */
+/* ==== the loop: one turn of a box, and waiting for many ====================================== */
 
 static void sbx__read_report(sbx *b) {
     sbx__failure f;
-    ssize_t n;
+    ssize_t n = -1;
+    errno = ENOTSOCK;
 #if SBX__LINUX
-    union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(int))]; } control;
-    struct msghdr message;
-    struct iovec data;
-    memset(&message, 0, sizeof message);
-    memset(&control, 0, sizeof control);
-    data.iov_base = &f;
-    data.iov_len = sizeof f;
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = control.room;
-    message.msg_controllen = sizeof control.room;
-    n = recvmsg(b->fd[SBX__REPORT], &message, MSG_CMSG_CLOEXEC);
-    if (n > 0 && message.msg_controllen >= CMSG_LEN(sizeof(int)) && control.header.cmsg_type == SCM_RIGHTS)
-        memcpy(&b->fd[SBX__NOTIFY], CMSG_DATA(&control.header), sizeof(int));
-    if (n < 0 && errno == ENOTSOCK)
-#endif
-    n = read(b->fd[SBX__REPORT], &f, sizeof f);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (n == (ssize_t)sizeof f && f.step == SBX_STEP_NONE) { /* only the descriptor came */
-        b->fd[SBX__NOTIFY] = sbx__above_stdio(b->fd[SBX__NOTIFY]);
-        if (b->fd[SBX__NOTIFY] > b->top_fd) b->top_fd = b->fd[SBX__NOTIFY];
-        return;
+    if (b->cfg.policy) { /* maybe a socket */
+        sbx__packet packet;
+        sbx__pack(&packet, &f);
+        n = recvmsg(b->fd[SBX__REPORT], &packet.head, MSG_CMSG_CLOEXEC);
+        if (n > 0 && packet.head.msg_controllen >= CMSG_LEN(sizeof(int))) {
+            memcpy(&b->fd[SBX__NOTIFY], CMSG_DATA(CMSG_FIRSTHDR(&packet.head)), sizeof(int));
+            b->fd[SBX__NOTIFY] = sbx__move_up(b->fd[SBX__NOTIFY], 3);
+            if (b->fd[SBX__NOTIFY] > b->top_fd) b->top_fd = b->fd[SBX__NOTIFY];
+            return; /* the record itself is empty */
+        }
     }
+#endif
+    if (n < 0 && errno == ENOTSOCK) n = read(b->fd[SBX__REPORT], &f, sizeof f);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n == (ssize_t)sizeof f) b->failure = f;
-    sbx__close(&b->fd[SBX__REPORT]); /* closed by exec: it has started */
+    sbx__close(&b->fd[SBX__REPORT]); /* exec closed the other end: it has started */
 }
 
 /* For reasons that come from outside: a program that has ended meanwhile keeps its own verdict. */
@@ -2468,7 +2598,7 @@ static void sbx__stop_running(sbx *b, unsigned reason, long long now) {
 
 static void sbx__on_time(sbx *b, long long now) {
     if (now >= b->deadline) sbx__stop_running(b, SBX_SAW_DEADLINE, now);
-    if (b->stopping && now >= b->kill_at) {
+    if (b->state == SBX__RUNNING && now >= b->kill_at) {
         b->kill_at = SBX__NEVER;
         b->seen.saw |= SBX_SAW_GRACE_OVER;
         sbx__signal(b, SIGKILL);
@@ -2486,10 +2616,11 @@ static void sbx__turn(sbx *b, unsigned ready, long long now) {
     if (b->state == SBX__RUNNING && (ready & 1u << SBX__EXIT || now >= b->look_at)) {
         if (sbx__look(b)) sbx__leave(b, now);
         else if (now >= b->look_at) b->look_at = now + b->look_step;
-        if (b->look_step < 10000) b->look_step *= 2;
+        if (b->look_step < SBX__SAMPLE) b->look_step *= 2;
     }
     if (b->state == SBX__RUNNING && ready & 1u << SBX__CANCEL && b->fd[SBX__CANCEL] >= 0 &&
-        read(b->fd[SBX__CANCEL], &note, sizeof note) > 0) sbx__stop_running(b, SBX_SAW_CANCEL, now);
+        read(b->fd[SBX__CANCEL], &note, sizeof note) > 0)
+        sbx__stop_running(b, SBX_SAW_CANCEL, now);
     if (b->state == SBX__RUNNING) sbx__on_time(b, now);
     if (b->state == SBX__LEAVING && (now >= b->look_at || ready & 1u << SBX__INIT)) sbx__clear(b, now);
 }
@@ -2499,55 +2630,56 @@ static long long sbx__wake(const sbx *b) {
     long long at = b->look_at;
     if (b->state != SBX__RUNNING) return at;
     if (!b->stopping && b->deadline < at) at = b->deadline;
-    if (b->stopping && b->kill_at < at) at = b->kill_at;
+    if (b->kill_at < at) at = b->kill_at;
     return b->sample_at < at ? b->sample_at : at;
 }
 
 static int sbx__wants(const sbx *b, int k) {
-    if (b->fd[k] < 0 || b->state == SBX__ENDED) return 0;
+    if (b->fd[k] < 0 || b->state == SBX__ENDED || k == SBX__LIFE) return 0;
     if (k == SBX__IN) return b->input_left > 0 || b->want_write;
     if (k == SBX__INIT) return b->state == SBX__LEAVING;
-    if (k == SBX__LIFE) return 0;
+    if (k == SBX__REPORT && b->shared && !b->cfg.policy) return 0; /* a function: read at the end */
     return b->state == SBX__RUNNING || k == SBX__OUT || k == SBX__ERR;
 }
 
-#define SBX__WORD (8 * (int)sizeof(unsigned long))
-#define SBX__BIT(map, fd) ((map)[(fd) / SBX__WORD] & 1ul << (fd) % SBX__WORD)
+#define SBX__BITS (8 * (int)sizeof(unsigned long))
 
-/* One select() over all boxes, with a bitmap as large as the highest descriptor asks for; then
-   a turn for every box that is ready or due. */
+/* One select() over all boxes, with a bitmap as large as the highest descriptor asks for; then a
+   turn for every box that is ready or due. */
 static void sbx__select(sbx *const *boxes, int count, int top, long long wait) {
-    unsigned long few[2 * 32], *in = few, *out;
-    size_t words = (size_t)(top / SBX__WORD + 1);
+    unsigned long few[64], *map[2]; /* to read, to write */
+    size_t words = (size_t)(top / SBX__BITS + 1);
     struct timeval tv;
     long long now;
     int i, k, n;
-    if (2 * words * sizeof *in > sizeof few) in = (unsigned long *)SBX_REALLOC(NULL, 2 * words * sizeof *in);
-    if (!in && wait > 1000) wait = 1000; /* no memory to ask: try them all, often */
+    map[0] = few;
+    if (2 * words * sizeof *few > sizeof few)
+        map[0] = (unsigned long *)SBX_REALLOC(NULL, 2 * words * sizeof *few);
+    if (!map[0] && wait > 1000) wait = 1000; /* no memory to ask: try them all, often */
     if (wait > 1000 * SBX__SECOND) wait = 1000 * SBX__SECOND;
-    if (wait < 0) wait = 0;
-    tv.tv_sec = (time_t)(wait / SBX__SECOND);
-    tv.tv_usec = (suseconds_t)(wait % SBX__SECOND);
-    out = in ? in + words : NULL;
-    if (in) memset(in, 0, 2 * words * sizeof *in);
-    for (i = 0; in && i < count; i++)
+    tv.tv_sec = (time_t)(wait > 0 ? wait / SBX__SECOND : 0);
+    tv.tv_usec = (suseconds_t)(wait > 0 ? wait % SBX__SECOND : 0);
+    map[1] = map[0] ? map[0] + words : NULL;
+    if (map[0]) memset(map[0], 0, 2 * words * sizeof *few);
+    for (i = 0; map[0] && i < count; i++)
         for (k = 0; boxes[i] && k < SBX__FDS; k++)
             if (sbx__wants(boxes[i], k))
-                (k == SBX__IN ? out : in)[boxes[i]->fd[k] / SBX__WORD] |= 1ul << boxes[i]->fd[k] % SBX__WORD;
-    n = select(in ? top + 1 : 0, (fd_set *)(void *)in, (fd_set *)(void *)out, NULL, &tv);
+                map[k == SBX__IN][boxes[i]->fd[k] / SBX__BITS] |= 1ul << boxes[i]->fd[k] % SBX__BITS;
+    n = select(map[0] ? top + 1 : 0, (fd_set *)(void *)map[0], (fd_set *)(void *)map[1], NULL, &tv);
     now = sbx__now();
     for (i = 0; i < count; i++) {
-        unsigned ready = 0;
-        if (!boxes[i] || boxes[i]->state == SBX__ENDED) continue;
-        for (k = 0; n > 0 && k < SBX__FDS; k++)
-            if (sbx__wants(boxes[i], k) && SBX__BIT(k == SBX__IN ? out : in, boxes[i]->fd[k])) ready |= 1u << k;
-        if (!in) ready = ~0u;
-        if (ready || now >= sbx__wake(boxes[i])) sbx__turn(boxes[i], ready, now);
+        unsigned ready = map[0] ? 0 : ~0u;
+        sbx *b = boxes[i];
+        if (!b || b->state == SBX__ENDED) continue;
+        for (k = 0; n > 0 && map[0] && k < SBX__FDS; k++)
+            if (sbx__wants(b, k) && map[k == SBX__IN][b->fd[k] / SBX__BITS] >> b->fd[k] % SBX__BITS & 1)
+                ready |= 1u << k;
+        if (ready || now >= sbx__wake(b)) sbx__turn(b, ready, now);
     }
-    if (in != few) SBX_FREE(in);
+    if (map[0] != few) SBX_FREE(map[0]);
 }
 
-/* Index of a box that has ended, or -1 at `until`, or if there is none to wait for. */
+/* Index of a box that has ended; -1 at `until`, or if there is none to wait for. */
 static int sbx__wait(sbx *const *boxes, int count, long long until) {
     for (;;) {
         long long now = sbx__now(), wake = until;
@@ -2566,9 +2698,9 @@ static int sbx__wait(sbx *const *boxes, int count, long long until) {
     }
 }
 
-/* ==== classifier: evidence -> verdict ========================================================= */
+/* ==== classifier: evidence -> verdict ======================================================== */
 
-/* The rows are tried from top to bottom; the first whose bits are all there decides. */
+/* The table at the top of the file, row by row. */
 SBX_API sbx_verdict sbx_classify(const sbx_evidence *e, int *certain) {
     static const struct { unsigned saw; sbx_verdict verdict; } proven[] = {
         {SBX_SAW_START_FAILED, SBX_NOT_STARTED}, {SBX_SAW_CANCEL, SBX_CANCELLED},
@@ -2576,34 +2708,33 @@ SBX_API sbx_verdict sbx_classify(const sbx_evidence *e, int *certain) {
         {SBX_SAW_MEMORY_SUM, SBX_MEMORY_LIMIT},  {SBX_SAW_OUTPUT_CAP, SBX_OUTPUT_LIMIT},
         {SBX_SAW_OOM_KILL, SBX_MEMORY_LIMIT},    {SBX_SAW_DENIED, SBX_DENIED},
         {SBX_SAW_NO_STATUS, SBX_LOST}};
-    int memory = (e->saw & SBX_SAW_MEMORY_LIMIT) && (e->saw & (SBX_SAW_MEMORY_TEXT | SBX_SAW_MEMORY_PEAK));
+    unsigned memory = e->saw & SBX_SAW_MEMORY_LIMIT, file = e->saw & SBX_SAW_FILE_LIMIT;
     int ignored;
     size_t i;
     if (!certain) certain = &ignored;
     *certain = 1;
     for (i = 0; i < sizeof proven / sizeof proven[0]; i++)
         if (e->saw & proven[i].saw) return proven[i].verdict;
-    if (!e->signal && e->exit_code == 0) return e->saw & SBX_SAW_NO_RESULT ? SBX_NO_RESULT : SBX_OK;
+    if (!e->signal && e->saw & SBX_SAW_NO_RESULT) return SBX_NO_RESULT;
+    if (!e->signal && e->exit_code == 0) return SBX_OK;
     /* From here on a limit may have worked inside the program, where nobody saw it. */
-    *certain = !(e->saw & (SBX_SAW_MEMORY_LIMIT | SBX_SAW_FILE_LIMIT));
-    if (e->signal) {
-        if ((e->signal == SIGXCPU || e->signal == SIGKILL) && e->saw & SBX_SAW_CPU_SPENT) {
-            *certain = 0;
-            return SBX_CPU_LIMIT;
-        }
-        if (e->signal == SIGXFSZ && e->saw & SBX_SAW_FILE_LIMIT) return SBX_FILE_LIMIT;
-        return memory ? SBX_MEMORY_LIMIT : SBX_CRASHED;
+    *certain = !memory && !file;
+    if ((e->signal == SIGXCPU || e->signal == SIGKILL) && e->saw & SBX_SAW_CPU_SPENT) {
+        *certain = 0;
+        return SBX_CPU_LIMIT;
     }
-    if (e->saw & SBX_SAW_MEMORY_LIMIT && e->saw & SBX_SAW_MEMORY_TEXT) return SBX_MEMORY_LIMIT;
-    if (e->saw & SBX_SAW_FILE_LIMIT && e->saw & SBX_SAW_FILE_TEXT) return SBX_FILE_LIMIT;
-    return e->saw & SBX_SAW_NO_RESULT ? SBX_NO_RESULT : SBX_EXITED;
+    if (file && (e->signal == SIGXFSZ || (!e->signal && e->saw & SBX_SAW_FILE_TEXT)))
+        return SBX_FILE_LIMIT;
+    if (memory && (e->saw & SBX_SAW_MEMORY_TEXT || (e->signal && e->saw & SBX_SAW_MEMORY_PEAK)))
+        return SBX_MEMORY_LIMIT;
+    return e->signal ? SBX_CRASHED : SBX_EXITED;
 }
 
-/* Does the end of the text contain one of the words, whatever their case? */
+/* Does the end of the text hold one of the words, whatever its case? */
 static int sbx__speaks_of(const sbx_output *o, const char *const *words) {
-    size_t from = o->size > 16384 ? o->size - 16384 : 0, i, k;
+    size_t i, k;
     for (; *words; words++)
-        for (i = from; i < o->size; i++) {
+        for (i = o->size > 16384 ? o->size - 16384 : 0; i < o->size; i++) {
             for (k = 0; (*words)[k] && i + k < o->size; k++) {
                 char c = o->data[i + k];
                 if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != (*words)[k]) break;
@@ -2616,145 +2747,144 @@ static int sbx__speaks_of(const sbx_output *o, const char *const *words) {
 /* The last facts, which only show when all is over. */
 static void sbx__observe(sbx *b, const sbx_result *r) {
     static const char *const memory[] = {
-        "memoryerror", "bad_alloc", "out of memory", "outofmemory", "cannot allocate memory", "memory exhausted",
-        "allocation fail", "failed to allocate", "could not allocate", "not enough memory", "insufficient memory",
-        "could not reserve", NULL};
+        "memoryerror", "bad_alloc", "out of memory", "outofmemory", "cannot allocate memory",
+        "memory exhausted", "allocation fail", "failed to allocate", "could not allocate",
+        "not enough memory", "insufficient memory", "could not reserve", NULL};
     static const char *const file[] = {"file too large", "file size limit", "efbig", NULL};
     const sbx_output *said = &b->output[b->cfg.err == SBX_MERGE ? 0 : 1];
-    long long cpu = r->user_us + r->system_us;
-    if (b->cfg.cpu_ms >= 0 && cpu >= b->cfg.cpu_ms * 700) b->seen.saw |= SBX_SAW_CPU_SPENT; /* 70 % */
-    if (b->seen.saw & SBX_SAW_MEMORY_LIMIT) {
-        if (sbx__speaks_of(said, memory)) b->seen.saw |= SBX_SAW_MEMORY_TEXT;
-        if (b->peak_space > b->cfg.address_space_bytes / 100 * 95) b->seen.saw |= SBX_SAW_MEMORY_PEAK;
-    }
-    if (b->seen.saw & SBX_SAW_FILE_LIMIT && sbx__speaks_of(said, file)) b->seen.saw |= SBX_SAW_FILE_TEXT;
-    if (b->shared && (b->seen.exit_code != 0 || b->shared->done != b->token)) b->seen.saw |= SBX_SAW_NO_RESULT;
+    sbx_evidence *e = &b->seen;
+    if (b->cfg.cpu_ms >= 0 && r->user_us + r->system_us >= b->cfg.cpu_ms * 700)
+        e->saw |= SBX_SAW_CPU_SPENT;
+    if (e->saw & SBX_SAW_MEMORY_LIMIT && sbx__speaks_of(said, memory)) e->saw |= SBX_SAW_MEMORY_TEXT;
+    if (e->saw & SBX_SAW_MEMORY_LIMIT && b->peak_space > b->cfg.address_space_bytes / 100 * 95)
+        e->saw |= SBX_SAW_MEMORY_PEAK;
+    if (e->saw & SBX_SAW_FILE_LIMIT && sbx__speaks_of(said, file)) e->saw |= SBX_SAW_FILE_TEXT;
+    if (b->shared && (e->exit_code != 0 || b->shared->done != b->token)) e->saw |= SBX_SAW_NO_RESULT;
 }
 
-/* ==== result ================================================================================== */
+/* ==== result ================================================================================= */
 
 static void sbx__describe(const sbx *b, sbx_result *r) {
     const sbx_config *c = &b->cfg;
-    const char *killed = b->killed ? " and was killed" : "";
-    char *to = r->message;
+    const char *who = b->who, *killed = b->killed ? " and was killed" : "";
+    char *to = r->message, text[sizeof b->shared->text];
     size_t n = sizeof r->message;
     switch (r->verdict) {
     case SBX_TIMED_OUT:
-        if (b->late) snprintf(to, n, "%s had not started when its %lld ms limit was over", b->who, c->timeout_ms);
-        else snprintf(to, n, "%s ran past its %lld ms limit%s", b->who, c->timeout_ms, killed);
+        if (b->late) snprintf(to, n, "%s had not started when its %lld ms limit was over", who, c->timeout_ms);
+        else snprintf(to, n, "%s ran past its %lld ms limit%s", who, c->timeout_ms, killed);
         break;
     case SBX_CPU_LIMIT:
-        snprintf(to, n, "%s used up its %lld ms of CPU time%s", b->who, c->cpu_ms, killed);
+        snprintf(to, n, "%s used up its %lld ms of CPU time%s", who, c->cpu_ms, killed);
         break;
     case SBX_MEMORY_LIMIT:
-        if (b->seen.saw & (SBX_SAW_MEMORY_SUM | SBX_SAW_OOM_KILL))
-            snprintf(to, n, "%s used more than its %lld bytes of memory%s", b->who, c->memory_bytes, killed);
-        else
-            snprintf(to, n, "%s seems to have run out of its %lld bytes of memory", b->who, c->address_space_bytes);
+        if (r->certain) snprintf(to, n, "%s used more than its %lld bytes of memory and was killed", who, c->memory_bytes);
+        else snprintf(to, n, "%s seems to have run out of its %lld bytes of memory", who, c->address_space_bytes);
         break;
     case SBX_OUTPUT_LIMIT:
-        if (b->failure.error == ENOMEM)
-            snprintf(to, n, "%s wrote more output than the host had memory for%s", b->who, killed);
-        else
-            snprintf(to, n, "%s wrote more than its %lld bytes of output%s", b->who, c->output_bytes, killed);
+        r->sys_errno = b->failure.error;
+        if (r->sys_errno) snprintf(to, n, "%s wrote more output than the host had memory for%s", who, killed);
+        else snprintf(to, n, "%s wrote more than its %lld bytes of output%s", who, c->output_bytes, killed);
         break;
     case SBX_FILE_LIMIT:
-        snprintf(to, n, "%s wrote a file up to its limit of %lld bytes", b->who, c->file_bytes);
+        snprintf(to, n, "%s seems to have reached its limit of %lld bytes in a file", who, c->file_bytes);
         break;
     case SBX_DENIED:
-        snprintf(to, n, "%s was killed for a forbidden system call: %s (number %d)", b->who, sbx__call_name(b->denied), b->denied);
+        snprintf(to, n, "%s was killed for a forbidden system call: %s (number %d)", who,
+                 sbx__call_name(b->denied), b->denied);
         break;
-    case SBX_CANCELLED: snprintf(to, n, "%s was cancelled%s", b->who, killed); break;
-    case SBX_LOST: snprintf(to, n, "%s ran, but the host took its exit status away", b->who); break;
+    case SBX_CANCELLED: snprintf(to, n, "%s was cancelled%s", who, killed); break;
+    case SBX_LOST: snprintf(to, n, "%s ran, but the host took its exit status away", who); break;
     case SBX_CRASHED:
-        snprintf(to, n, "%s was ended by signal %d (%s)", b->who, r->signal, sbx__signal_name(r->signal));
+        snprintf(to, n, "%s was ended by signal %d (%s)", who, r->signal, sbx__signal_name(r->signal));
         break;
     case SBX_NO_RESULT:
-        if (b->shared->failed) {
-            char text[sizeof b->shared->text];
-            memcpy(text, b->shared->text, sizeof text);
-            text[sizeof text - 1] = 0;
-            sbx__plain(to, n, text);
-        }
-        if (!*to) snprintf(to, n, "%s ended with code %d and left no result", b->who, r->exit_code);
+        memcpy(text, b->shared->text, sizeof text);
+        text[sizeof text - 1] = 0;
+        if (b->shared->failed) sbx__plain(to, n, text);
+        if (!*to) snprintf(to, n, "%s ended with code %d and left no result", who, r->exit_code);
         break;
-    default: snprintf(to, n, "%s exited with code %d", b->who, r->exit_code); break;
+    default: snprintf(to, n, "%s exited with code %d", who, r->exit_code); break;
     }
 }
 
 static void sbx__hand_over(sbx_output *from, sbx_output *to) {
+    char *fit = from->size ? (char *)SBX_REALLOC(from->data, from->size + 1) : NULL;
     *to = *from;
-    from->data = NULL;
+    if (fit) to->data = fit;
     if (to->size == 0) {
         SBX_FREE(to->data);
         to->data = (char *)"";
     } else {
-        char *fit = (char *)SBX_REALLOC(to->data, to->size + 1);
-        if (fit) to->data = fit;
         to->data[to->size] = 0;
     }
+    from->data = NULL;
 }
 
 static sbx_verdict sbx__conclude(sbx *b, sbx_result *r) {
-    long long peak = (long long)b->usage.ru_maxrss * SBX__MAXRSS_UNIT;
+    const struct rusage *u = &b->usage;
+    long long peak = (long long)u->ru_maxrss * SBX__MAXRSS_UNIT;
     sbx__blank(r);
     r->user = b->cfg.user;
     r->wall_us = b->ended - b->started;
-    r->user_us = (long long)b->usage.ru_utime.tv_sec * SBX__SECOND + b->usage.ru_utime.tv_usec;
-    r->system_us = (long long)b->usage.ru_stime.tv_sec * SBX__SECOND + b->usage.ru_stime.tv_usec;
-    if (b->gone) r->user_us = b->cpu_us;
+    r->user_us = b->gone ? b->cpu_us : (long long)u->ru_utime.tv_sec * SBX__SECOND + u->ru_utime.tv_usec;
+    r->system_us = (long long)u->ru_stime.tv_sec * SBX__SECOND + u->ru_stime.tv_usec;
     /* ru_maxrss starts at the host's own size: only what is above that is the child's. */
-    r->peak_bytes = peak > b->host_peak && !b->private_only && peak > b->peak ? peak : b->peak;
+    r->peak_bytes = peak > b->host_peak && !b->shared && peak > b->peak ? peak : b->peak;
     sbx__observe(b, r);
     r->enforced = b->enforced;
     r->evidence = b->seen.saw;
     r->exit_code = b->seen.exit_code;
     r->signal = b->seen.signal;
     r->verdict = sbx_classify(&b->seen, &r->certain);
-    if (r->verdict == SBX_OUTPUT_LIMIT) r->sys_errno = b->failure.error;
     sbx__describe(b, r);
     sbx__hand_over(&b->output[0], &r->out);
     sbx__hand_over(&b->output[1], &r->err);
     return r->verdict;
 }
 
-/* ==== public functions ======================================================================== */
+/* ==== public functions ======================================================================= */
 
 /* Config -> plan -> running box. NULL: the result says why, and nothing is left. */
-static sbx *sbx__open(const sbx_config *config, sbx__plan *p, int handle, sbx_result *r) {
-    sbx *b = NULL;
+static sbx *sbx__open(const sbx_config *config, sbx__plan *plan, int handle, sbx_result *r) {
+    sbx__plan p = *plan;
+    sbx *b;
     int ok;
     sbx__blank(r);
-    if (!config) {
-        sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "config = NULL: there is nothing to run");
-        return NULL;
-    }
-    p->cfg = *config;
+    if (!config) return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "config = NULL: nothing to run"), (sbx *)NULL;
+    p.cfg = *config;
     r->user = config->user;
-    if (!sbx__validate(p, handle, r)) return NULL;
-    b = sbx__prepare(p, handle, handle, r);
-    ok = r->verdict != SBX_NOT_STARTED && sbx__spawn(p, b, r);
+    if (!sbx__check_program(config, p.fn, r) || !sbx__check_limits(&p.cfg, r) ||
+        !sbx__check_io(config, handle, r) || !sbx__check_places(config, r))
+        return NULL;
+    b = sbx__prepare(&p, handle, &ok, r);
+    ok = ok && sbx__spawn(&p, b, r);
     if (ok) {
         sbx__turn(b, 1u << SBX__REPORT | 1u << SBX__IN, b->started);
-        while (b->fd[SBX__REPORT] >= 0 && b->state != SBX__ENDED)
+        while (b->state != SBX__ENDED && (p.fn || b->fd[SBX__REPORT] >= 0)) /* a function: all of it */
             sbx__select(&b, 1, b->top_fd, sbx__wake(b) - sbx__now());
         if (b->failure.step) {
             sbx__wait(&b, 1, SBX__NEVER);
-            sbx__explain(p, &b->failure, r);
+            sbx__explain(&p, &b->failure, r);
             ok = 0;
         }
     }
-    sbx__plan_free(p);
+    sbx__free_plan(&p);
     if (ok) return b;
-    sbx__box_free(b);
-    if (r->step == SBX_STEP_CONTAIN && config->contain == SBX_CONTAIN_AUTO) { /* no way in: the group */
+    sbx__free_box(b);
+    if (r->step == SBX_STEP_CONTAIN && config->contain == SBX_CONTAIN_AUTO) { /* no way in */
         sbx_config group = *config;
         group.contain = SBX_CONTAIN_GROUP;
-        p->tree = 0;
-        p->limit_count = 0;
-        return sbx__open(&group, p, handle, r);
+        return sbx__open(&group, plan, handle, r);
     }
     return NULL;
+}
+
+SBX_API sbx *sbx_start(const sbx_config *config, sbx_result *result) {
+    sbx_result ignored;
+    sbx__plan plan;
+    memset(&plan, 0, sizeof plan);
+    return sbx__open(config, &plan, 1, result ? result : &ignored);
 }
 
 SBX_API sbx_verdict sbx_run(const sbx_config *config, sbx_result *result) {
@@ -2774,21 +2904,12 @@ SBX_API void sbx_free(sbx_result *result) {
     result->out.size = result->err.size = 0;
 }
 
-SBX_API sbx *sbx_start(const sbx_config *config, sbx_result *result) {
-    sbx_result ignored;
-    sbx__plan plan;
-    memset(&plan, 0, sizeof plan);
-    return sbx__open(config, &plan, 1, result ? result : &ignored);
-}
-
 SBX_API int sbx_poll_any(sbx *const *boxes, int count, long long wait_ms) {
-    long long until = wait_ms < 0 || wait_ms > SBX__MAX_MS ? SBX__NEVER : sbx__now() + wait_ms * 1000;
-    return sbx__wait(boxes, count, until);
+    int forever = wait_ms < 0 || wait_ms > SBX__MAX_MS;
+    return sbx__wait(boxes, count, forever ? SBX__NEVER : sbx__now() + wait_ms * 1000);
 }
 
-SBX_API int sbx_poll(sbx *box, long long wait_ms) {
-    return !box || sbx_poll_any(&box, 1, wait_ms) == 0;
-}
+SBX_API int sbx_poll(sbx *box, long long wait_ms) { return !box || sbx_poll_any(&box, 1, wait_ms) == 0; }
 
 SBX_API void sbx_get_watch(const sbx *box, sbx_watch *watch) {
     long long wake;
@@ -2808,8 +2929,7 @@ SBX_API void sbx_get_watch(const sbx *box, sbx_watch *watch) {
 SBX_API long long sbx_write(sbx *box, const void *data, size_t size) {
     ssize_t n;
     if (!box || box->cfg.in != SBX_PIPE || box->fd[SBX__IN] < 0) return -1;
-    if (size == 0) return 0;
-    n = sbx__write_quietly(box->fd[SBX__IN], data, size);
+    n = size ? sbx__write_quietly(box->fd[SBX__IN], data, size) : 0;
     if (n < 0 && errno != EAGAIN) {
         sbx__close(&box->fd[SBX__IN]);
         return -1;
@@ -2831,18 +2951,17 @@ SBX_API void sbx_cancel(sbx *box) {
 }
 
 SBX_API sbx_verdict sbx_finish(sbx *box, sbx_result *result) {
-    sbx_result ignored;
-    sbx_verdict verdict;
-    sbx_result *r = result ? result : &ignored;
+    sbx_result ignored, *r = result ? result : &ignored;
+    sbx_verdict verdict = SBX_NOT_STARTED;
     if (!box) {
         sbx__blank(r);
-        sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "box = NULL: there is nothing to finish");
-        return SBX_NOT_STARTED;
+        sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "box = NULL: nothing to finish");
+        return verdict;
     }
     sbx_close_input(box);
     sbx__wait(&box, 1, SBX__NEVER);
     verdict = sbx__conclude(box, r);
-    sbx__box_free(box);
+    sbx__free_box(box);
     if (!result) sbx_free(r);
     return verdict;
 }
@@ -2853,11 +2972,11 @@ static sbx__shared *sbx__current;
 static int sbx__call_child(const sbx__plan *p) {
     int code;
     sbx__current = p->shared;
-    SBX__PURGE(stdin); /* what the host has buffered is the host's to write */
+    close(3); /* the report: it has started */
+    SBX__PURGE(stdin); /* what the host has buffered is the host's */
     SBX__PURGE(stdout);
     SBX__PURGE(stderr);
     clearerr(stdin);
-    close(3); /* the report: it has started */
     code = p->fn(p->arg, (char *)p->shared + SBX__RET_AT, p->ret_size);
     fflush(stdout);
     fflush(stderr);
@@ -2865,28 +2984,26 @@ static int sbx__call_child(const sbx__plan *p) {
     return code == 0 || (code & 255) != 0 ? code & 255 : 1;
 }
 
-SBX_API sbx_verdict sbx_call(const sbx_config *config, sbx_fn fn, void *arg, void *ret, size_t ret_size,
-                             sbx_result *result) {
+SBX_API sbx_verdict sbx_call(const sbx_config *config, sbx_fn fn, void *arg, void *ret,
+                             size_t ret_size, sbx_result *result) {
     sbx_result ignored, *r = result ? result : &ignored;
+    sbx_verdict verdict = SBX_NOT_STARTED;
     sbx__plan plan;
-    sbx_verdict verdict;
-    sbx *box;
+    sbx *box = NULL;
     memset(&plan, 0, sizeof plan);
     plan.fn = fn;
     plan.arg = arg;
     plan.ret_size = ret_size;
     sbx__blank(r);
-    if (!fn) return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "fn = NULL: there is no function to call"), SBX_NOT_STARTED;
-    if ((ret_size > 0 && !ret) || ret_size > (size_t)-1 / 4) {
-        sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "ret_size = %lu, but ret cannot hold that", (unsigned long)ret_size);
-        return SBX_NOT_STARTED;
-    }
-    box = sbx__open(config, &plan, 0, r);
-    if (!box) return SBX_NOT_STARTED;
-    sbx__wait(&box, 1, SBX__NEVER);
+    if (!fn) sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "fn = NULL: there is no function to call");
+    else if ((ret_size && !ret) || ret_size > (size_t)-1 / 4)
+        sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "ret_size = %lu, but ret is %s",
+                    (unsigned long)ret_size, ret ? "not that large" : "NULL");
+    else box = sbx__open(config, &plan, 0, r);
+    if (!box) return verdict;
     verdict = sbx__conclude(box, r);
     if (verdict == SBX_OK && ret_size) memcpy(ret, (char *)box->shared + SBX__RET_AT, ret_size);
-    sbx__box_free(box);
+    sbx__free_box(box);
     if (!result) sbx_free(r);
     return verdict;
 }
@@ -2903,16 +3020,14 @@ SBX_API void sbx_fail(const char *format, ...) {
     sbx__quit(1);
 }
 
-static int sbx__probe_fn(void *arg, void *ret, size_t ret_size) {
-    (void)arg, (void)ret, (void)ret_size;
-    return 0;
+static int sbx__nothing(void *arg, void *ret, size_t ret_size) {
+    return arg || ret || ret_size;
 }
 
 /* The real thing, once: a function in a child under that config. */
-static int sbx__probe(const sbx_config *cfg, unsigned *enforced, char *why) {
+static int sbx__works(const sbx_config *cfg, unsigned by, char *why) {
     sbx_result r;
-    int works = sbx_call(cfg, sbx__probe_fn, NULL, NULL, 0, &r) == SBX_OK;
-    *enforced |= r.enforced;
+    int works = sbx_call(cfg, sbx__nothing, NULL, NULL, 0, &r) == SBX_OK && (r.enforced & by) == by;
     if (!works && why) memcpy(why, r.message, sizeof r.message);
     sbx_free(&r);
     return works;
@@ -2921,84 +3036,62 @@ static int sbx__probe(const sbx_config *cfg, unsigned *enforced, char *why) {
 SBX_API void sbx_probe(sbx_caps *caps) {
     sbx_config cfg;
     sbx_policy policy;
-    unsigned enforced = 0;
     memset(caps, 0, sizeof *caps);
     memset(&cfg, 0, sizeof cfg);
     memset(&policy, 0, sizeof policy);
     cfg.timeout_ms = 5000;
     cfg.contain = SBX_CONTAIN_GROUP;
     cfg.address_space_bytes = SBX__MAX_BYTES; /* no more than it has anyway */
-    caps->address_space = sbx__probe(&cfg, &enforced, NULL) && (enforced & SBX_BY_RLIMIT_AS) != 0;
+    caps->address_space = sbx__works(&cfg, SBX_BY_RLIMIT_AS, NULL);
     cfg.address_space_bytes = 0;
-    cfg.memory_bytes = SBX__MAX_BYTES;
-    caps->watch = sbx__probe(&cfg, &enforced, NULL) && (enforced & SBX_BY_WATCH) != 0;
-    cfg.memory_bytes = 0;
+    cfg.cpu_ms = SBX__MAX_MS;
+    caps->watch = sbx__works(&cfg, SBX_BY_WATCH, NULL);
+    cfg.cpu_ms = 0;
     cfg.contain = SBX_CONTAIN_TREE;
-    caps->tree = sbx__probe(&cfg, &enforced, caps->tree_why);
+    caps->tree = sbx__works(&cfg, SBX_BY_TREE, caps->tree_why);
     cfg.contain = SBX_CONTAIN_AUTO;
     cfg.processes = SBX__MAX_COUNT;
-    caps->processes = sbx__probe(&cfg, &enforced, caps->processes_why);
+    caps->processes = sbx__works(&cfg, SBX_BY_RLIMIT_NPROC, caps->processes_why);
     cfg.processes = 0;
     cfg.policy = &policy;
-    caps->policy = sbx__probe(&cfg, &enforced, caps->policy_why);
+    caps->policy = sbx__works(&cfg, SBX_BY_LANDLOCK | SBX_BY_SECCOMP, caps->policy_why);
 #if SBX__LINUX
-    {
-        sbx__pidfd_info kept;
-        pid_t pid = fork();
-        int fd = -1;
-        long abi = syscall(SBX__NR_LANDLOCK_CREATE_RULESET, NULL, 0, 1);
-        caps->landlock = abi > 0 ? (int)abi : 0;
-        caps->seccomp = syscall(SYS_seccomp, 1, 0, NULL) != 0 && errno == EFAULT; /* it looked for a filter */
-        if (pid == 0) sbx__quit(7);
-        if (pid > 0) {
-            fd = (int)syscall(SYS_pidfd_open, pid, 0);
-            while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
-            }
-        }
-        memset(&kept, 0, sizeof kept);
-        kept.mask = SBX__PIDFD_INFO_EXIT;
-        caps->exit_status_kept = fd >= 0 && syscall(SYS_ioctl, fd, SBX__PIDFD_GET_INFO, &kept) == 0 &&
-                                 (kept.mask & SBX__PIDFD_INFO_EXIT) != 0 && WEXITSTATUS(kept.exit_status) == 7;
-        if (fd >= 0) close(fd);
-    }
+    caps->landlock = (int)syscall(SBX__NR_landlock_create_ruleset, NULL, 0, 1);
+    if (caps->landlock < 0) caps->landlock = 0;
 #endif
 }
 
 SBX_API const char *sbx_verdict_name(sbx_verdict verdict) {
-    static const char *const names[] = {"ok", "exited", "crashed", "timed-out", "cpu-limit", "memory-limit",
-                                        "output-limit", "file-limit", "denied", "cancelled", "no-result",
-                                        "not-started", "lost"};
+    static const char *const names[] = {"ok", "exited", "crashed", "timed-out", "cpu-limit",
+                                        "memory-limit", "output-limit", "file-limit", "denied",
+                                        "cancelled", "no-result", "not-started", "lost"};
     return (int)verdict >= 0 && verdict <= SBX_LOST ? names[verdict] : "unknown";
 }
 
-/* The longest prefix of at most max bytes that does not end inside a UTF-8 character. Looks at
-   the last four bytes only; bytes that are no UTF-8 at all may be cut anywhere. */
 SBX_API size_t sbx_utf8_prefix(const char *text, size_t size, size_t max) {
     size_t n = size < max ? size : max, back;
     if (n < size && ((unsigned char)text[n] & 0xC0) != 0x80) return n; /* a character starts here */
     for (back = 1; back <= 4 && back <= n; back++) {
         unsigned char c = (unsigned char)text[n - back];
-        size_t length = c >= 0xF0 && c < 0xF8 ? 4 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xC0 && c < 0xE0 ? 2 : 1;
-        if ((c & 0xC0) == 0x80) continue;
-        return length > back ? n - back : n;
+        size_t length = c >= 0xF8 ? 1 : c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : c >= 0xC0 ? 2 : 1;
+        if ((c & 0xC0) != 0x80) return length > back ? n - back : n;
     }
     return n;
 }
 
-/* A limit of the ceiling holds whatever the config says; a config may only be stricter. */
 SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling) {
     sbx_config top = *ceiling;
     size_t i;
     for (i = 0; i < SBX__FIELDS; i++) {
-        const sbx__field *f = &sbx__fields[i];
-        long long *mine = sbx__value(config, f), *most = sbx__value(&top, f);
-        long long want = *mine ? *mine : f->zero, limit = *most ? *most : f->zero;
-        int grace = f->offset == offsetof(sbx_config, grace_ms); /* there -1 is the least, not the most */
-        if (grace && limit == SBX_UNLIMITED) *mine = SBX_UNLIMITED;
-        else if (limit != SBX_UNLIMITED && (want > limit || (want == SBX_UNLIMITED && !grace))) *mine = limit;
+        long long *mine = sbx__value(config, i), *most = sbx__value(&top, i);
+        long long want = *mine ? *mine : sbx__fields[i].zero, limit = *most ? *most : sbx__fields[i].zero;
+        int grace = sbx__fields[i].offset == offsetof(sbx_config, grace_ms);
+        if (grace && limit == SBX_UNLIMITED) *mine = limit; /* there -1 is the least, not the most */
+        else if (limit >= 0 && (want > limit || (want == SBX_UNLIMITED && !grace))) *mine = limit;
     }
-    if (ceiling->contain == SBX_CONTAIN_TREE) config->contain = SBX_CONTAIN_TREE;
-    if (ceiling->contain == SBX_CONTAIN_AUTO && config->contain == SBX_CONTAIN_GROUP) config->contain = SBX_CONTAIN_AUTO;
+    if (ceiling->contain == SBX_CONTAIN_TREE ||
+        (ceiling->contain == SBX_CONTAIN_AUTO && config->contain == SBX_CONTAIN_GROUP))
+        config->contain = ceiling->contain;
     if (ceiling->policy) config->policy = ceiling->policy;
     if (ceiling->cgroup) config->cgroup = ceiling->cgroup;
 }
@@ -3007,3 +3100,31 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling) {
 }
 #endif
 #endif /* SBX_IMPLEMENTATION */
+
+/* CHANGES
+   0.1.0  first version
+
+   LICENCE: take your choice of MIT or public domain.
+
+   ---- MIT ----
+   Copyright (c) 2026 the sbx.h authors
+
+   Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
+   associated documentation files (the "Software"), to deal in the Software without restriction,
+   including without limitation the rights to use, copy, modify, merge, publish, distribute,
+   sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is
+   furnished to do so, subject to the following conditions:
+
+   The above copyright notice and this permission notice shall be included in all copies or
+   substantial portions of the Software.
+
+   THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT
+   NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+   NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM,
+   DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT
+   OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+
+   ---- Public domain ----
+   This is free and unencumbered software released into the public domain. Anyone is free to copy,
+   modify, publish, use, compile, sell, or distribute this software, either in source code form or as
+   a compiled binary, for any purpose, commercial or non-commercial, and by any means. */
