@@ -388,6 +388,55 @@ UTEST(config, long_values_stay_readable) {
     forget_marker();
 }
 
+/* Is it all whole UTF-8 characters? Long ones and surrogates are not told from right ones. */
+static int is_utf8(const char *text) {
+    while (*text) {
+        unsigned char c = (unsigned char)*text++;
+        int more = c < 0x80 ? 0 : c < 0xc2 ? -1 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : c < 0xf5 ? 3 : -1;
+        if (more < 0) return 0;
+        for (; more > 0; more--)
+            if (((unsigned char)*text++ & 0xc0) != 0x80) return 0;
+    }
+    return 1;
+}
+
+/* Whatever has to be cut to fit is cut between characters. */
+UTEST(config, messages_stay_utf8) {
+    static char text[4][1000];
+    const char *letters[] = {"\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x99\x82", "x"};
+    int i, shift;
+    for (i = 0; i < 4; i++)
+        for (shift = 0; shift < 4; shift++) {
+            sbx_config config = marked_config();
+            const char *argv[] = {NULL, NULL}, *env[] = {NULL, NULL};
+            sbx_result result;
+            size_t at = (size_t)shift, step = strlen(letters[i]);
+            memset(text[i], 'a', at);
+            for (; at + step < 900; at += step) memcpy(text[i] + at, letters[i], step);
+            text[i][at] = 0;
+            argv[0] = env[0] = text[i];
+            config.argv = argv;
+            TEST_RUN(&config, &result);
+            EXPECT_TRUE(result.step == SBX_STEP_EXEC && is_utf8(result.message));
+            sbx_free(&result);
+            argv[0] = test_text("/nowhere/%s", text[i]); /* by another way */
+            TEST_RUN(&config, &result);
+            EXPECT_TRUE(result.step == SBX_STEP_EXEC && is_utf8(result.message));
+            sbx_free(&result);
+            config = marked_config();
+            config.cwd = text[i];
+            TEST_RUN(&config, &result);
+            EXPECT_TRUE(result.step == SBX_STEP_CWD && is_utf8(result.message));
+            sbx_free(&result);
+            config.cwd = NULL;
+            config.env = env;
+            TEST_RUN(&config, &result);
+            EXPECT_TRUE(result.step == SBX_STEP_CONFIG && is_utf8(result.message));
+            sbx_free(&result);
+        }
+    forget_marker();
+}
+
 UTEST(config, directory) {
     sbx_config config = marked_config();
     const char *file = test_write_file(marker_dir, "file", "x", 1, 0600), *locked;
