@@ -1,8 +1,8 @@
 /* Thousands of runs, failed starts, calls and dropped boxes must leave the host as it was: open
  * descriptors, the header's allocations to the byte, the heap, children, and the signal mask.
  *
- *     soak                 10,000 runs, 10,000 failed starts, 2,000 calls, 1,000 drops in each state
- *     soak MODE [COUNT]    one of: runs, failures, calls, drops
+ *     soak                10,000 runs and failed starts, 2,000 calls, 1,000 drops in each state
+ *     soak MODE [COUNT]   one of: runs, failures, calls, drops
  *
  * Prints a line for each kind and "N passed, N failed"; exits with 1 if any failed. */
 #include <stddef.h>
