@@ -584,6 +584,7 @@ typedef struct sbx__task {           /* a process of the tree, as /proc shows it
     int pid, parent, group, session, dead, member;
     long long cpu, reaped;           /* ticks: its own, and of children it waited for */
     long long credit;                /* ticks of vanished descendants */
+    long long rss;                   /* bytes, at the last look */
 } sbx__task;
 
 typedef struct sbx__tasks {
@@ -2342,6 +2343,11 @@ static void sbx__settle_cpu(sbx *b, const sbx__tasks *fresh) {
 static void sbx__recount(sbx *b, long long now) {
     sbx__tasks fresh;
     memset(&fresh, 0, sizeof fresh);
+    if (b->self != (int)b->pid && access(b->proc, R_OK) != 0) { /* the program made itself private */
+        snprintf(b->proc, sizeof b->proc, "/proc");
+        b->self = (int)b->pid;
+        b->tasks.count = 0;
+    }
     if (sbx__scan(b, &fresh)) {
         sbx__settle_cpu(b, &fresh);
         SBX_FREE(b->tasks.at);
@@ -2353,10 +2359,11 @@ static void sbx__recount(sbx *b, long long now) {
 }
 
 /* A task's own share of its pages: divided by the number of sharers; of a function only what the
-   host does not have too. Dear: it walks the page tables. */
-static long long sbx__share(const sbx *b, int pid) {
+   host does not have too. Dear: it walks the page tables. A task can hide that, but not its size. */
+static long long sbx__share(const sbx *b, int pid, long long rss) {
     char text[2048];
-    if (!sbx__proc_read(b->proc, pid, "smaps_rollup", text, sizeof text)) return 0;
+    if (!sbx__proc_read(b->proc, pid, "smaps_rollup", text, sizeof text))
+        return !b->shared ? rss : rss > b->host_peak ? rss - b->host_peak : 0;
     if (!b->shared)
         return (sbx__number_after(text, "\nPss:", 0) + sbx__number_after(text, "\nSwapPss:", 0)) * 1024;
     return (sbx__number_after(text, "\nPrivate_Clean:", 0) + sbx__number_after(text, "\nSwapPss:", 0) +
@@ -2379,15 +2386,17 @@ static void sbx__weigh(sbx *b) {
         files = (sbx__number_after(text, "\nRssFile:", 0) + sbx__number_after(text, "\nRssShmem:", 0)) * 1024;
         if (pid == b->self) b->peak_space = sbx__number_after(text, "\nVmPeak:", 0) * 1024;
         if (b->shared) {
-            rss = peak = sbx__share(b, pid);
+            rss = peak = sbx__share(b, pid, rss);
             files = swap = 0;
         }
+        b->tasks.at[i].rss = rss + swap;
         b->used += rss + swap;
         own += rss - files + swap;
         if (files > shared) shared = files;
         if (peak > b->peak) b->peak = peak;
     }
     if (own + shared > b->peak) b->peak = own + shared;
+    if (b->peak == 0) b->peak = -1; /* it had ended already */
 }
 
 static int sbx__over_memory(sbx *b) {
@@ -2396,7 +2405,7 @@ static int sbx__over_memory(sbx *b) {
     if (b->cfg.memory_bytes < 0 || !(b->enforced & SBX_BY_WATCH)) return 0;
     if (b->tasks.count == 1) return b->peak > b->cfg.memory_bytes; /* the high-water mark is proof */
     if (b->used <= b->cfg.memory_bytes) return 0;
-    for (i = 0; i < b->tasks.count; i++) sum += sbx__share(b, b->tasks.at[i].pid);
+    for (i = 0; i < b->tasks.count; i++) sum += sbx__share(b, b->tasks.at[i].pid, b->tasks.at[i].rss);
     if (sum > b->peak) b->peak = sum;
     return sum > b->cfg.memory_bytes;
 }
