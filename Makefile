@@ -17,6 +17,7 @@ help:
 	@echo 'make demo      a dozen well- and ill-behaved programs, and what sbx.h says of each'
 	@echo 'make test      all tests; needs a C compiler, make and sh (under 3 minutes)'
 	@echo 'make check     more: every compiler and standard, analysers, 10,000 runs, threads'
+	@echo 'make corpus    how often the verdict is the true one, over programs of known end'
 	@echo 'make bench     what a run costs, as ratios to hand-written code'
 	@echo 'make examples  build the programs of examples/ into $(BUILD)/examples'
 	@echo 'make clean     remove $(BUILD)/'
@@ -34,6 +35,9 @@ test:
 check:
 	@$(MAKE) -s -j$(JOBS) programs $(BUILD)/plain/tests $(BUILD)/tsan/tests
 	@$(RUN) matrix tidy cppcheck leaks threads
+
+corpus:
+	@BUILD='$(BUILD)' CC='$(CC)' sh tests/corpus/run.sh $(WORD)
 
 bench:
 	@CC='$(CC)' sh tests/bench/run.sh $(GROUPS)
@@ -78,4 +82,4 @@ $(BUILD)/examples/%: examples/%.c sbx.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(WARN) -o $@ $< -pthread
 
-.PHONY: help demo test check bench examples clean programs
+.PHONY: help demo test check corpus bench examples clean programs

@@ -1,0 +1,723 @@
+/* The labelled corpus: small programs whose true end is known because they were built for it.
+
+   Each row:  LANGUAGE(name, true verdict, setup, program)
+   Setup:     NONE, LIMITS(config fields), and, before the fields,
+              WITH(an option for the interpreter, ...), BY(a way to drive the box, ...),
+              NEEDS(what must be there or the case is skipped, ...)
+   Programs:  C and CPP are the body of a function of ccases.c and cppcases.cpp; JAVA and GO become
+              a method of one generated source; NODE is its text (single quotes are not possible);
+              PYTHON and SH are strings; CALL is the body of a function for sbx_call; EXEC is the
+              path that is run. $C in SH is the program with the C cases.
+
+   A label is what is true for the person who asked for the limits, not what can be seen from
+   outside: a program that gives up because malloc said no has met the memory limit, whatever it
+   prints; one that prints "out of memory" for fun has not. A limit without a verdict of its own
+   leaves the program's own end: SBX_EXITED for open files and processes, SBX_CRASHED for the stack.
+
+   Included several times with other meanings of the row macros; see corpus.c. Nothing here depends
+   on a fast machine: what must end in time has 30 s, what must not would run for 20 s or longer,
+   and CPU time is measured as CPU time. clang-format would make the rows unreadable. */
+/* clang-format off */
+
+/* A row macro that the including file did not define is a row it does not want. */
+#ifndef C
+#define C(name, truth, setup, ...)
+#endif
+#ifndef CPP
+#define CPP(name, truth, setup, ...)
+#endif
+#ifndef PYTHON
+#define PYTHON(name, truth, setup, ...)
+#endif
+#ifndef NODE
+#define NODE(name, truth, setup, ...)
+#endif
+#ifndef JAVA
+#define JAVA(name, truth, setup, ...)
+#endif
+#ifndef GO
+#define GO(name, truth, setup, ...)
+#endif
+#ifndef SH
+#define SH(name, truth, setup, ...)
+#endif
+#ifndef CALL
+#define CALL(name, truth, setup, ...)
+#endif
+#ifndef EXEC
+#define EXEC(name, truth, setup, ...)
+#endif
+
+/* ==== Exit codes that look like something else ================================================ */
+
+C(exit_0, SBX_OK, NONE, return 0;)
+C(exit_1, SBX_EXITED, NONE, return 1;)
+C(exit_124, SBX_EXITED, NONE, return 124;)                       /* timeout(1): time is over */
+C(exit_126, SBX_EXITED, NONE, return 126;)                       /* sh: cannot be run */
+C(exit_127, SBX_EXITED, NONE, return 127;)                       /* sh: not found */
+C(exit_128, SBX_EXITED, NONE, return 128;)
+C(exit_134, SBX_EXITED, NONE, return 134;)                       /* 128 + SIGABRT */
+C(exit_137, SBX_EXITED, NONE, return 137;)                       /* 128 + SIGKILL */
+C(exit_139, SBX_EXITED, NONE, return 139;)                       /* 128 + SIGSEGV */
+C(exit_255, SBX_EXITED, NONE, return 255;)
+C(exit_124_with_timeout, SBX_EXITED, LIMITS(.timeout_ms = 20000), return 124;)
+C(exit_137_with_memory_limit, SBX_EXITED, LIMITS(.memory_bytes = 64 * MB), return 137;)
+C(exit_139_with_memory_limit, SBX_EXITED, LIMITS(.memory_bytes = 64 * MB), return 139;)
+C(exit_139_with_address_space, SBX_EXITED, LIMITS(.address_space_bytes = 256 * MB), return 139;)
+C(exit_152_with_cpu_limit, SBX_EXITED, LIMITS(.cpu_ms = 10000), return 152;)  /* 128 + SIGXCPU */
+C(exit_153_with_file_limit, SBX_EXITED, LIMITS(.file_bytes = 64 * KB), return 153;)
+CPP(exit_143, SBX_EXITED, NONE, exit(143);)
+PYTHON(exit_139, SBX_EXITED, LIMITS(.memory_bytes = 256 * MB), "import sys; sys.exit(139)")
+PYTHON(exit_256_is_0, SBX_OK, NONE, "import os; os._exit(256)")
+PYTHON(exit_with_text, SBX_EXITED, NONE, "raise SystemExit('nothing to do')")
+NODE(exit_134, SBX_EXITED, LIMITS(.memory_bytes = 512 * MB), process.exit(134);)
+NODE(exit_code_set, SBX_EXITED, NONE, process.exitCode = 137;)
+JAVA(exit_137, SBX_EXITED, NONE, System.exit(137);)
+JAVA(halt_143, SBX_EXITED, NONE, Runtime.getRuntime().halt(143);)
+GO(exit_137, SBX_EXITED, NONE, os.Exit(137);)
+SH(exit_130, SBX_EXITED, NONE, "exit 130")
+SH(exit_137, SBX_EXITED, LIMITS(.memory_bytes = 64 * MB, .cpu_ms = 10000), "exit 137")
+SH(command_not_found, SBX_EXITED, NONE, "no-such-program-here; exit $?")
+SH(child_crashed, SBX_EXITED, NONE, "\"$C\" null; exit $?")       /* the shell itself exits 139 */
+SH(child_killed, SBX_EXITED, LIMITS(.memory_bytes = 64 * MB), "\"$C\" raise_kill; exit $?")
+SH(child_failed_shell_fine, SBX_OK, NONE, "\"$C\" null; exit 0")
+
+/* ==== Signals a program sends to itself ======================================================= */
+
+C(raise_hup, SBX_CRASHED, NONE, raise(SIGHUP);)
+C(raise_int, SBX_CRASHED, NONE, raise(SIGINT);)
+C(raise_quit, SBX_CRASHED, NONE, raise(SIGQUIT);)
+C(raise_ill, SBX_CRASHED, NONE, raise(SIGILL);)
+C(raise_trap, SBX_CRASHED, NONE, raise(SIGTRAP);)
+C(raise_bus, SBX_CRASHED, NONE, raise(SIGBUS);)
+C(raise_fpe, SBX_CRASHED, NONE, raise(SIGFPE);)
+C(raise_kill, SBX_CRASHED, NONE, raise(SIGKILL);)
+C(raise_usr1, SBX_CRASHED, NONE, raise(SIGUSR1);)
+C(raise_segv, SBX_CRASHED, NONE, raise(SIGSEGV);)
+C(raise_pipe, SBX_CRASHED, NONE, raise(SIGPIPE);)
+C(raise_alrm, SBX_CRASHED, NONE, raise(SIGALRM);)
+C(raise_term, SBX_CRASHED, NONE, raise(SIGTERM);)
+C(raise_sys, SBX_CRASHED, NONE, raise(SIGSYS);)
+C(raise_xcpu, SBX_CRASHED, NONE, raise(SIGXCPU);)
+C(raise_xfsz, SBX_CRASHED, NONE, raise(SIGXFSZ);)
+C(raise_realtime, SBX_CRASHED, NONE, raise(SIGRTMIN);)
+C(raise_term_with_timeout, SBX_CRASHED, LIMITS(.timeout_ms = 20000), raise(SIGTERM);)
+C(raise_xcpu_with_cpu_limit, SBX_CRASHED, LIMITS(.cpu_ms = 10000), raise(SIGXCPU);)
+C(raise_kill_with_cpu_limit, SBX_CRASHED, LIMITS(.cpu_ms = 10000), raise(SIGKILL);)
+C(raise_kill_cpu_nearly_spent, SBX_CRASHED, LIMITS(.cpu_ms = 1000), burn(800); raise(SIGKILL);)
+C(raise_xcpu_cpu_nearly_spent, SBX_CRASHED, LIMITS(.cpu_ms = 1000), burn(800); raise(SIGXCPU);)
+C(raise_kill_with_memory_limit, SBX_CRASHED, LIMITS(.memory_bytes = 64 * MB),
+    use(40); raise(SIGKILL);)
+C(raise_kill_with_address_space, SBX_CRASHED, LIMITS(.address_space_bytes = 256 * MB),
+    raise(SIGKILL);)
+C(raise_segv_with_address_space, SBX_CRASHED, LIMITS(.address_space_bytes = 256 * MB),
+    raise(SIGSEGV);)
+C(raise_xfsz_with_file_limit, SBX_CRASHED, LIMITS(.file_bytes = 1 * MB), raise(SIGXFSZ);)
+C(raise_sys_with_limits, SBX_CRASHED, LIMITS(.memory_bytes = 64 * MB, .open_files = 32),
+    raise(SIGSYS);)
+PYTHON(kill_itself, SBX_CRASHED, LIMITS(.memory_bytes = 256 * MB),
+    "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+NODE(xcpu_itself, SBX_CRASHED, LIMITS(.cpu_ms = 20000), process.kill(process.pid, "SIGXCPU");
+    setTimeout(() => {}, 20000);)
+SH(kill_9_itself, SBX_CRASHED, NONE, "kill -9 $$")
+SH(kill_segv_itself, SBX_CRASHED, NONE, "kill -SEGV $$")
+C(killed_by_grandchild, SBX_CRASHED, NONE,
+    if (forked() == 0) { kill(getppid(), SIGKILL); _exit(0); } nap(20000);)
+C(killed_by_grandchild_memory, SBX_CRASHED, LIMITS(.memory_bytes = 128 * MB),
+    use(60); if (forked() == 0) { nap(50); kill(getppid(), SIGKILL); _exit(0); } nap(20000);)
+C(killed_by_grandchild_cpu, SBX_CRASHED, LIMITS(.cpu_ms = 10000),
+    if (forked() == 0) { kill(getppid(), SIGXCPU); _exit(0); } nap(20000);)
+C(terminated_by_grandchild, SBX_CRASHED, LIMITS(.timeout_ms = 25000),
+    if (forked() == 0) { kill(getppid(), SIGTERM); _exit(0); } nap(20000);)
+C(own_rlimit_cpu, SBX_CRASHED, LIMITS(.cpu_ms = 20000), limit(RLIMIT_CPU, 1); spin();)
+C(own_rlimit_memory, SBX_EXITED, LIMITS(.memory_bytes = 256 * MB),
+    limit(RLIMIT_AS, 64 * MB);
+    if (!malloc(128 * MB)) { fputs("out of memory\n", stderr); exit(1); })
+
+/* ==== Crashes ================================================================================= */
+
+C(null, SBX_CRASHED, NONE, crash_null();)
+C(divide, SBX_CRASHED, NONE, crash_divide();)
+C(abort, SBX_CRASHED, NONE, abort();)
+C(illegal, SBX_CRASHED, NONE, crash_illegal();)
+C(bus_error, SBX_CRASHED, NONE, crash_bus();)
+C(double_free, SBX_CRASHED, NONE, crash_double_free();)
+C(null_near_memory_limit, SBX_CRASHED, LIMITS(.memory_bytes = 128 * MB), use(100); crash_null();)
+C(null_near_address_space, SBX_CRASHED, LIMITS(.address_space_bytes = 256 * MB),
+    reserve_up_to(250); nap(100); crash_null();)
+C(null_with_address_space, SBX_CRASHED, LIMITS(.address_space_bytes = 1024 * MB),
+    use(20); crash_null();)
+C(null_with_all_limits, SBX_CRASHED, LIMITS(.cpu_ms = 10000, .memory_bytes = 64 * MB,
+    .file_bytes = 1 * MB, .open_files = 32, .stack_bytes = 4 * MB), crash_null();)
+C(fopen_unchecked, SBX_CRASHED, LIMITS(.memory_bytes = 64 * MB),
+    FILE *f = fopen("no-such-file", "r"); return fgetc(f);)
+C(assertion, SBX_CRASHED, LIMITS(.memory_bytes = 64 * MB), assert(!"memory is fine");)
+C(handler_then_exit_3, SBX_EXITED, NONE, signal(SIGSEGV, exit_3); crash_null();)
+CPP(uncaught, SBX_CRASHED, NONE, throw 42;)
+CPP(out_of_range, SBX_CRASHED, LIMITS(.memory_bytes = 64 * MB), std::vector<int>(3).at(7) = 1;)
+CPP(length_error, SBX_CRASHED, LIMITS(.address_space_bytes = 256 * MB),
+    std::vector<char> v; v.reserve((size_t)-1);)
+CPP(terminate_in_thread, SBX_CRASHED, NONE,
+    std::thread t([] { throw std::runtime_error("late"); }); t.join();)
+PYTHON(uncaught, SBX_EXITED, NONE, "raise ValueError('no')")
+PYTHON(null, SBX_CRASHED, NONE, "import ctypes; ctypes.string_at(0)")
+PYTHON(null_with_memory_limit, SBX_CRASHED, LIMITS(.memory_bytes = 256 * MB),
+    "import ctypes; x = bytearray(100 << 20); ctypes.string_at(0)")
+PYTHON(abort, SBX_CRASHED, NONE, "import os; os.abort()")
+PYTHON(child_segfaults, SBX_EXITED, NONE,
+    "import subprocess, sys\n"
+    "p = subprocess.run([sys.executable, '-c', 'import ctypes; ctypes.string_at(0)'])\n"
+    "sys.exit(128 - p.returncode)")
+NODE(uncaught, SBX_EXITED, NONE, throw new Error("no");)
+NODE(abort, SBX_CRASHED, LIMITS(.memory_bytes = 512 * MB), process.abort();)
+NODE(rejected, SBX_EXITED, NONE, Promise.reject(new Error("nobody listens"));)
+JAVA(uncaught, SBX_EXITED, NONE, throw new IllegalStateException("no");)
+JAVA(null_pointer, SBX_EXITED, LIMITS(.memory_bytes = 512 * MB), Object o = null; o.hashCode();)
+GO(nil, SBX_EXITED, NONE, var p *int; *p = 1;)
+GO(panic, SBX_EXITED, LIMITS(.memory_bytes = 512 * MB), panic("no");)
+SH(set_e, SBX_EXITED, NONE, "set -e; false; true")
+SH(syntax_error, SBX_EXITED, NONE, "if then")
+
+/* ==== The stack =============================================================================== */
+
+C(stack_overflow, SBX_CRASHED, NONE, recurse(1 << 30);)
+C(stack_overflow_small_stack, SBX_CRASHED, LIMITS(.stack_bytes = 1 * MB), recurse(1 << 30);)
+C(stack_overflow_with_memory_limit, SBX_CRASHED, LIMITS(.memory_bytes = 128 * MB),
+    recurse(1 << 30);)
+C(stack_overflow_with_address_space, SBX_CRASHED,
+    LIMITS(.address_space_bytes = 512 * MB, .stack_bytes = 8 * MB), recurse(1 << 30);)
+C(stack_ends_at_address_space, SBX_MEMORY_LIMIT,                 /* the stack alone could grow on */
+    LIMITS(.address_space_bytes = 64 * MB, .stack_bytes = 1024 * MB), recurse(1 << 30);)
+C(stack_grows_past_memory_limit, SBX_MEMORY_LIMIT,
+    LIMITS(.memory_bytes = 64 * MB, .stack_bytes = 1024 * MB), recurse(400);)
+C(deep_but_enough_stack, SBX_OK, LIMITS(.stack_bytes = 64 * MB), recurse(32);)
+C(stack_overflow_of_thread, SBX_CRASHED, NONE, in_thread(recurse_forever);)
+PYTHON(recursion_error, SBX_EXITED, NONE, "def f(): f()\nf()")
+PYTHON(recursion_error_address_space, SBX_EXITED, LIMITS(.address_space_bytes = 512 * MB),
+    "def f(): f()\nf()")
+NODE(range_error, SBX_EXITED, LIMITS(.memory_bytes = 512 * MB), function f() { f(); } f();)
+JAVA(stack_overflow_error, SBX_EXITED, LIMITS(.memory_bytes = 512 * MB), recurse();)
+GO(stack_overflow, SBX_EXITED, NONE, debug.SetMaxStack(16 << 20); recurse(1);)
+CPP(stack_overflow, SBX_CRASHED, LIMITS(.stack_bytes = 2 * MB, .memory_bytes = 64 * MB),
+    recurse(1 << 30);)
+
+/* ==== memory_bytes: memory in use, whole tree ================================================= */
+
+C(memory_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB), use(300); nap(20000);)
+C(memory_over_slowly, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB),
+    for (int i = 0; i < 300; i++) { use(1); nap(2); } nap(20000);)
+C(memory_over_then_exit_0, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB), use(400); return 0;)
+C(memory_over_then_crash, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB),
+    use(400); crash_null();)
+C(memory_over_and_timeout, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB, .timeout_ms = 15000),
+    use(300); spin();)
+C(memory_over_talking, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB),
+    fputs("plenty of room\n", stderr); use(300); nap(20000);)
+C(memory_over_on_term_exit_0, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB, .grace_ms = 500),
+    signal(SIGTERM, exit_0); use(300); nap(20000);)
+C(memory_eight_processes, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 128 * MB),
+    for (int i = 0; i < 8; i++) if (forked() == 0) { use(40); nap(20000); } nap(20000);)
+C(memory_in_grandchild, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB),
+    if (forked() == 0) { if (forked() == 0) { use(300); nap(20000); } nap(20000); } nap(20000);)
+C(memory_in_orphan, SBX_MEMORY_LIMIT, NEEDS(TREE, .memory_bytes = 64 * MB),
+    if (forked() == 0) { setsid(); if (forked() == 0) { use(300); nap(20000); } _exit(0); }
+    wait(NULL); nap(20000);)
+C(memory_shared, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB), use_shared(300); nap(20000);)
+C(memory_in_thread, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB),
+    in_thread(use_300); nap(20000);)
+C(memory_under, SBX_OK, LIMITS(.memory_bytes = 128 * MB), use(80); nap(100);)
+C(memory_burst_under, SBX_OK, LIMITS(.memory_bytes = 128 * MB),
+    for (int i = 0; i < 20; i++) { void *p = use(80); munmap(p, 80 * MB); })
+C(memory_reserved_not_used, SBX_OK, LIMITS(.memory_bytes = 64 * MB),
+    reserve_up_to(2000); use(20); nap(60);)
+C(memory_shared_counted_once, SBX_OK, LIMITS(.memory_bytes = 128 * MB),
+    char *p = use(60);
+    for (int i = 0; i < 4; i++) if (forked() == 0) { look(p, 60); nap(100); _exit(0); }
+    while (wait(NULL) > 0) {})
+C(memory_shared_then_alone, SBX_OK, LIMITS(.memory_bytes = 128 * MB),
+    char *p = use(60);
+    for (int i = 0; i < 4; i++) if (forked() == 0) { look(p, 60); nap(100); _exit(0); }
+    while (wait(NULL) > 0) {} nap(300);)
+C(memory_one_after_another, SBX_OK, LIMITS(.memory_bytes = 128 * MB),
+    for (int i = 0; i < 6; i++) { if (forked() == 0) { use(50); _exit(0); } wait(NULL); })
+C(memory_under_then_exit_5, SBX_EXITED, LIMITS(.memory_bytes = 128 * MB), use(100); return 5;)
+C(memory_at_94_percent_exit_5, SBX_EXITED, LIMITS(.memory_bytes = 128 * MB), use(120); return 5;)
+C(memory_borrowed_by_vfork, SBX_OK, LIMITS(.memory_bytes = 128 * MB),
+    use(80); if (vfork() == 0) { nap(300); _exit(0); })     /* one memory, seen twice in /proc */
+CPP(memory_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB),
+    std::vector<std::string> v;
+    for (int i = 0; i < 300; i++) v.push_back(std::string(1 << 20, 'x'));
+    nap(20000);)
+CPP(memory_under, SBX_OK, LIMITS(.memory_bytes = 256 * MB),
+    std::vector<char> v(100 << 20, 'x'); return v[5] == 'x' ? 0 : 1;)
+PYTHON(memory_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 128 * MB),
+    "import time; x = [b'x' * (1 << 20) for i in range(400)]; time.sleep(20)")
+PYTHON(memory_over_in_child, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 128 * MB),
+    "import subprocess, sys\n"
+    "hog = 'import time; x = bytes([1]) * (400 << 20); time.sleep(20)'\n"
+    "subprocess.run([sys.executable, '-c', hog])")
+PYTHON(memory_under, SBX_OK, LIMITS(.memory_bytes = 256 * MB), "x = b'x' * (60 << 20)")
+PYTHON(memory_under_forked_workers, SBX_OK, LIMITS(.memory_bytes = 128 * MB),
+    "import os, time\n"
+    "x = b'x' * (60 << 20)\n"
+    "for i in range(4):\n"
+    "    if os.fork() == 0: time.sleep(0.2); os._exit(0)\n"
+    "for i in range(4): os.wait()\n"
+    "time.sleep(0.3)")
+PYTHON(memory_under_many_spawns, SBX_OK, LIMITS(.memory_bytes = 128 * MB),
+    "import subprocess\n"
+    "x = b'x' * (75 << 20)\n"
+    "for i in range(60): subprocess.run(['/bin/true'])")
+NODE(memory_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 256 * MB),
+    const a = [];
+    for (let i = 0; i < 600; i++) a.push(Buffer.alloc(1 << 20, 1)); setTimeout(() => a, 20000);)
+NODE(memory_heap_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 256 * MB),
+    const a = []; for (let i = 0; i < 1000; i++) a.push(new Array(100000).fill(i + 0.5));
+    setTimeout(() => a, 20000);)
+NODE(memory_under, SBX_OK, LIMITS(.memory_bytes = 512 * MB), Buffer.alloc(100 << 20, 1);)
+JAVA(memory_over, SBX_MEMORY_LIMIT, WITH("-Xmx1g", .memory_bytes = 256 * MB), use(600); nap(20000);)
+JAVA(memory_under, SBX_OK, LIMITS(.memory_bytes = 512 * MB), use(50);)
+GO(memory_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 128 * MB), use(600); nap(20000);)
+GO(memory_under, SBX_OK, LIMITS(.memory_bytes = 512 * MB), use(50);)
+GO(memory_stack_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 128 * MB), recurse(1);)
+SH(memory_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB),
+    "x=aaaaaaaaaaaaaaaa; i=0; while [ $i -lt 24 ]; do x=$x$x; i=$((i + 1)); done; sleep 20")
+SH(memory_over_in_child, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB),
+    "\"$C\" memory_over; exit 0")
+
+/* ==== address_space_bytes: malloc says no, and the program makes something of it ============== */
+
+C(malloc_said_so, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    grow(1); fputs("out of memory\n", stderr); return 1;)
+C(malloc_perror, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    if (!malloc(1024 * MB)) { perror("ccases"); return 1; })
+C(malloc_unchecked, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB), grow_blindly();)
+C(malloc_unchecked_at_once, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    strcpy((char *)malloc(1024 * MB), "no");)               /* nothing was ever near the limit */
+C(malloc_quiet_exit_3, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    grow(1); return 3;)
+C(malloc_quiet_at_once, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    if (!malloc(1024 * MB)) return 3;)
+C(malloc_other_words, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    grow(1); fputs("cannot load the picture\n", stderr); return 1;)
+C(malloc_abort, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    grow(1); fputs("fatal: no more memory\n", stderr); abort();)
+C(malloc_handled_exit_0, SBX_OK, LIMITS(.address_space_bytes = 256 * MB),
+    if (!malloc(1024 * MB)) puts("did with less");)
+C(malloc_small_steps, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 64 * MB),
+    grow_small(); fputs("virtual memory exhausted\n", stderr); return 1;)
+C(threads_no_stack, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 128 * MB),
+    int e = many_threads(100);
+    if (e) { fprintf(stderr, "pthread_create: %s\n", strerror(e)); return 1; })
+C(malloc_fails_in_child, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    int s; if (forked() == 0) { grow(1); fputs("out of memory\n", stderr); _exit(1); } wait(&s);
+    return WEXITSTATUS(s) + 1;)
+C(space_enough, SBX_OK, LIMITS(.address_space_bytes = 512 * MB), use(200);)
+C(space_enough_exit_1, SBX_EXITED, LIMITS(.address_space_bytes = 512 * MB),
+    use(100); fputs("no such user\n", stderr); return 1;)
+C(too_small_for_exec, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 100 * KB), return 0;)
+C(too_small_for_libc, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 2 * MB), return 0;)
+CPP(bad_alloc, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    std::vector<char> v(1u << 30); v[1] = 1;)
+CPP(bad_alloc_growing, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    std::vector<std::string> v;
+    for (int i = 0; i < 900; i++) v.push_back(std::string(1 << 20, 'x'));)
+CPP(bad_alloc_caught, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    try { std::vector<char> v(1u << 30); v[1] = 1; }
+    catch (const std::exception &e) { std::cerr << "error: " << e.what() << "\n"; exit(1); })
+CPP(bad_alloc_recovered, SBX_OK, LIMITS(.address_space_bytes = 256 * MB),
+    try { std::vector<char> v(1u << 30); v[1] = 1; } catch (const std::bad_alloc &) { exit(0); })
+CPP(thread_no_stack, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 128 * MB),
+    std::vector<std::thread> t; for (int i = 0; i < 100; i++) t.emplace_back([] { nap(20000); });)
+PYTHON(memory_error, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 512 * MB),
+    "bytearray(1 << 30)")
+PYTHON(memory_error_growing, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 512 * MB),
+    "x = [bytearray(1 << 20) for i in range(1000)]")
+PYTHON(memory_error_reported, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 512 * MB),
+    "import sys\n"
+    "try: bytearray(1 << 30)\n"
+    "except MemoryError as e: sys.exit('failed: %r' % e)")
+PYTHON(memory_error_recovered, SBX_OK, LIMITS(.address_space_bytes = 512 * MB),
+    "try: bytearray(1 << 30)\n"
+    "except MemoryError: print('fine')")
+PYTHON(thread_no_stack, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 512 * MB),
+    "import threading, time\n"
+    "for i in range(200): threading.Thread(target=time.sleep, args=(1,), daemon=True).start()")
+NODE(buffers, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 2048 * MB),
+    const a = []; for (let i = 0; i < 40; i++) a.push(Buffer.alloc(100 << 20));)
+NODE(heap, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 1500 * MB),
+    const a = []; for (let i = 0; i < 4000; i++) a.push(new Array(100000).fill(i + 0.5));)
+NODE(too_small_to_start, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 300 * MB),
+    process.exit(0);)
+JAVA(too_small_to_start, SBX_MEMORY_LIMIT, WITH("-Xmx64m", .address_space_bytes = 300 * MB),
+    nap(1);)
+JAVA(direct_buffers, SBX_MEMORY_LIMIT,
+    WITH("-Xmx64m -XX:MaxDirectMemorySize=64g", .address_space_bytes = 4096 * MB),
+    for (int i = 0; i < 50; i++) keep.add(java.nio.ByteBuffer.allocateDirect(200 << 20));)
+JAVA(threads, SBX_MEMORY_LIMIT, WITH("-Xmx64m -Xss64m", .address_space_bytes = 4096 * MB),
+    threads(100);)
+GO(make_at_once, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 1500 * MB),
+    x := make([]byte, 4 << 30); x[1] = 1;)
+GO(make_growing, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 1500 * MB), use(2000);)
+SH(variable, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 64 * MB),
+    "x=aaaaaaaaaaaaaaaa; i=0; while [ $i -lt 24 ]; do x=$x$x; i=$((i + 1)); done")
+SH(child_says_so, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    "\"$C\" malloc_perror; exit 7")
+SH(child_segfaults_of_it, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    "\"$C\" malloc_unchecked; exit $?")
+SH(child_says_so_on_stdout, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    "\"$C\" malloc_said_so 2>&1; exit $?")
+
+/* ==== Text that lies ========================================================================== */
+
+C(lie_exit_1, SBX_EXITED, NONE, fputs("out of memory\n", stderr); return 1;)
+C(lie_crash, SBX_CRASHED, NONE, fputs("Cannot allocate memory\n", stderr); crash_null();)
+C(lie_memory_limit, SBX_EXITED, LIMITS(.memory_bytes = 64 * MB),
+    fputs("out of memory\n", stderr); return 1;)
+C(lie_on_stdout, SBX_EXITED, LIMITS(.address_space_bytes = 512 * MB),
+    puts("out of memory"); return 1;)
+C(lie_exit_0, SBX_OK, LIMITS(.address_space_bytes = 512 * MB),
+    fputs("out of memory\n", stderr); return 0;)
+C(lie_address_space, SBX_EXITED, LIMITS(.address_space_bytes = 512 * MB),
+    fputs("test case 7 (out of memory): failed\n", stderr); return 1;)
+C(memory_statistics, SBX_EXITED, LIMITS(.address_space_bytes = 512 * MB),
+    fputs("memory: 12 of 64 MB in use\nno input\n", stderr); return 2;)
+C(lie_then_sleep, SBX_TIMED_OUT, LIMITS(.timeout_ms = 400, .grace_ms = -1, .memory_bytes = 64 * MB),
+    fputs("out of memory\n", stderr); nap(20000);)
+C(lie_then_burn, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 300, .grace_ms = -1),
+    fputs("out of memory\n", stderr); spin();)
+C(lie_file, SBX_EXITED, NONE, fputs("write: File too large\n", stderr); return 1;)
+CPP(lie_bad_alloc, SBX_CRASHED, LIMITS(.memory_bytes = 128 * MB), throw std::bad_alloc();)
+CPP(absurd_size, SBX_CRASHED, LIMITS(.memory_bytes = 128 * MB), volatile size_t n = (size_t)1 << 60;
+    char *p = new char[n]; p[1] = 1;)                            /* no machine has that much */
+PYTHON(lie_text, SBX_EXITED, NONE, "import sys; sys.exit('MemoryError')")
+PYTHON(lie_raise, SBX_EXITED, LIMITS(.memory_bytes = 256 * MB), "raise MemoryError")
+PYTHON(lie_address_space, SBX_EXITED, LIMITS(.address_space_bytes = 1024 * MB),
+    "import sys; sys.exit('usage: MemoryError is not a test name')")
+PYTHON(lie_log, SBX_EXITED, LIMITS(.memory_bytes = 256 * MB),
+    "import logging; logging.error('out of memory handler installed'); raise KeyError('x')")
+NODE(lie_text, SBX_EXITED, LIMITS(.memory_bytes = 512 * MB),
+    console.error("FATAL ERROR: JavaScript heap out of memory"); process.exit(1);)
+NODE(own_heap_limit, SBX_CRASHED, WITH("--max-old-space-size=32", .memory_bytes = 1024 * MB),
+    const a = []; for (let i = 0; i < 4000; i++) a.push(new Array(100000).fill(i + 0.5));)
+JAVA(lie_text, SBX_EXITED, NONE, throw new OutOfMemoryError("said the program");)
+JAVA(own_heap_limit, SBX_EXITED, WITH("-Xmx32m", .memory_bytes = 1024 * MB), use(200);)
+JAVA(own_heap_limit_exit, SBX_EXITED,
+    WITH("-Xmx32m -XX:+ExitOnOutOfMemoryError", .memory_bytes = 1024 * MB),
+    use(200);)
+JAVA(own_heap_limit_recovered, SBX_OK, WITH("-Xmx32m", .memory_bytes = 1024 * MB),
+    try { use(200); } catch (OutOfMemoryError e) { keep.clear(); System.err.println(e); })
+GO(lie_text, SBX_EXITED, LIMITS(.memory_bytes = 512 * MB), panic("runtime: out of memory");)
+SH(lie_text, SBX_EXITED, LIMITS(.memory_bytes = 64 * MB),
+    "echo 'Cannot allocate memory' >&2; exit 1")
+SH(lie_segfault, SBX_EXITED, LIMITS(.memory_bytes = 64 * MB),
+    "echo 'Segmentation fault' >&2; exit 139")
+
+/* ==== timeout_ms ============================================================================== */
+
+C(sleep, SBX_TIMED_OUT, LIMITS(.timeout_ms = 300, .grace_ms = -1), nap(20000);)
+C(spin, SBX_TIMED_OUT, LIMITS(.timeout_ms = 300, .grace_ms = -1), spin();)
+C(spin_with_cpu_limit, SBX_TIMED_OUT, LIMITS(.timeout_ms = 300, .grace_ms = -1, .cpu_ms = 20000),
+    spin();)
+C(sleep_with_cpu_limit, SBX_TIMED_OUT, LIMITS(.timeout_ms = 1500, .grace_ms = -1, .cpu_ms = 700),
+    nap(20000);)
+C(ignore_term, SBX_TIMED_OUT, LIMITS(.timeout_ms = 300, .grace_ms = 200),
+    signal(SIGTERM, SIG_IGN); nap(20000);)
+C(on_term_exit_0, SBX_TIMED_OUT, LIMITS(.timeout_ms = 500), signal(SIGTERM, exit_0); nap(20000);)
+C(on_term_exit_3, SBX_TIMED_OUT, LIMITS(.timeout_ms = 500), signal(SIGTERM, exit_3); nap(20000);)
+C(on_term_crash, SBX_TIMED_OUT, LIMITS(.timeout_ms = 500), signal(SIGTERM, crash_on); nap(20000);)
+C(on_term_flood, SBX_TIMED_OUT, LIMITS(.timeout_ms = 500, .grace_ms = 300, .output_bytes = 4 * KB),
+    signal(SIGTERM, flood_on); nap(20000);)
+C(hang_at_exit, SBX_TIMED_OUT, LIMITS(.timeout_ms = 500, .grace_ms = -1),
+    atexit(sleep_on); exit(0);)
+C(hang_after_crash, SBX_TIMED_OUT, LIMITS(.timeout_ms = 500, .grace_ms = -1),
+    signal(SIGSEGV, nap_on); crash_null();)
+C(stop_itself, SBX_TIMED_OUT, LIMITS(.timeout_ms = 500, .grace_ms = 100),
+    raise(SIGSTOP); nap(20000);)
+C(close_streams, SBX_TIMED_OUT, LIMITS(.timeout_ms = 500, .grace_ms = -1),
+    close(1); close(2); nap(20000);)
+C(wait_for_grandchild, SBX_TIMED_OUT, LIMITS(.timeout_ms = 500, .grace_ms = -1),
+    if (forked() == 0) nap(20000); wait(NULL);)
+C(deadlock, SBX_TIMED_OUT, LIMITS(.timeout_ms = 500, .grace_ms = -1), int p[2]; char c;
+    if (pipe(p) == 0 && read(p[0], &c, 1) == 0) return 1;)
+C(memory_near_then_sleep, SBX_TIMED_OUT,
+    LIMITS(.timeout_ms = 2000, .grace_ms = -1, .memory_bytes = 128 * MB),
+    use(90); nap(20000);)
+C(ended_before_host_looked, SBX_OK, BY(SLOW_READER, .timeout_ms = 1500), puts("done"); return 0;)
+C(crashed_before_host_looked, SBX_CRASHED, BY(SLOW_READER, .timeout_ms = 1500),
+    puts("done"); fflush(stdout); crash_null();)
+C(slow_but_in_time, SBX_OK, LIMITS(.timeout_ms = 20000), nap(400);)
+CPP(hang_in_destructor, SBX_TIMED_OUT, LIMITS(.timeout_ms = 500, .grace_ms = -1),
+    static hanging h; exit(0);)
+PYTHON(sleep, SBX_TIMED_OUT, LIMITS(.timeout_ms = 500, .grace_ms = -1),
+    "import time; time.sleep(20)")
+PYTHON(on_term_exit_0, SBX_TIMED_OUT, LIMITS(.timeout_ms = 700),
+    "import signal, sys, time\n"
+    "signal.signal(signal.SIGTERM, lambda *a: sys.exit(0)); time.sleep(20)")
+PYTHON(hang_at_exit, SBX_TIMED_OUT, LIMITS(.timeout_ms = 700, .grace_ms = -1),
+    "import atexit, time; atexit.register(time.sleep, 20)")
+NODE(idle, SBX_TIMED_OUT, LIMITS(.timeout_ms = 700, .grace_ms = -1), setInterval(() => {}, 1000);)
+NODE(on_term_exit_0, SBX_TIMED_OUT, LIMITS(.timeout_ms = 700),
+    process.on("SIGTERM", () => process.exit(0)); setInterval(() => {}, 1000);)
+JAVA(sleep, SBX_TIMED_OUT, LIMITS(.timeout_ms = 1500), nap(20000);)   /* exits 143 on SIGTERM */
+JAVA(hang_in_hook, SBX_TIMED_OUT, LIMITS(.timeout_ms = 1500, .grace_ms = -1),
+    Runtime.getRuntime().addShutdownHook(new Thread(() -> nap(20000))); System.exit(0);)
+GO(sleep, SBX_TIMED_OUT, LIMITS(.timeout_ms = 500), nap(20000);)
+GO(deadlock, SBX_EXITED, NONE, c := make(chan int); c <- 1;)          /* Go notices: exit 2 */
+SH(sleep, SBX_TIMED_OUT, LIMITS(.timeout_ms = 300, .grace_ms = -1), "sleep 20")
+SH(loop, SBX_TIMED_OUT, LIMITS(.timeout_ms = 300, .grace_ms = -1),
+    "i=0; while [ $i -lt 99999999 ]; do i=$((i+1)); done")
+SH(on_term_exit_0, SBX_TIMED_OUT, LIMITS(.timeout_ms = 500),
+    "trap 'exit 0' TERM; sleep 20; sleep 20")
+SH(background_exit_0, SBX_OK, LIMITS(.timeout_ms = 15000), "sleep 20 & exit 0")
+SH(background_exit_3, SBX_EXITED, LIMITS(.timeout_ms = 15000), "sleep 20 & exit 3")
+SH(background_crash, SBX_CRASHED, LIMITS(.timeout_ms = 15000), "sleep 20 & kill -SEGV $$")
+SH(background_output, SBX_OK, LIMITS(.timeout_ms = 15000), "(sleep 20; echo late) & echo done")
+C(background_grandchild, SBX_OK, LIMITS(.timeout_ms = 15000),
+    if (forked() == 0) { setsid(); if (forked() == 0) nap(20000); _exit(0); } wait(NULL); return 0;)
+
+/* ==== cpu_ms: whole tree ====================================================================== */
+
+C(cpu_over, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 400, .grace_ms = -1), spin();)
+C(cpu_over_seconds, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 1500, .grace_ms = -1), spin();)
+C(cpu_over_in_kernel, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 400, .grace_ms = -1), spin_in_kernel();)
+C(cpu_over_ignoring_xcpu, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 400, .grace_ms = 200),
+    signal(SIGXCPU, SIG_IGN); signal(SIGTERM, SIG_IGN); spin();)
+C(cpu_over_on_term_exit_0, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 400), signal(SIGTERM, exit_0); spin();)
+C(cpu_four_processes, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 800, .grace_ms = -1),
+    for (int i = 0; i < 4; i++) if (forked() == 0) spin(); nap(20000);)
+C(cpu_in_orphan, SBX_CPU_LIMIT, NEEDS(TREE, .cpu_ms = 500, .grace_ms = -1),
+    if (forked() == 0) { setsid(); if (forked() == 0) spin(); _exit(0); } wait(NULL); nap(20000);)
+C(cpu_in_short_lived, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 600, .grace_ms = -1),
+    for (int i = 0; i < 100; i++) { if (forked() == 0) { burn(100); _exit(0); } wait(NULL); })
+C(cpu_in_threads, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 600, .grace_ms = -1), in_thread(spin_on);)
+C(cpu_under, SBX_OK, LIMITS(.cpu_ms = 5000), burn(300);)
+C(cpu_under_four_processes, SBX_OK, LIMITS(.cpu_ms = 10000),
+    for (int i = 0; i < 4; i++) if (forked() == 0) { burn(150); _exit(0); }
+    while (wait(NULL) > 0) {})
+C(cpu_under_exit_4, SBX_EXITED, LIMITS(.cpu_ms = 2000), burn(500); return 4;)
+C(cpu_under_many_children, SBX_OK, LIMITS(.cpu_ms = 5000),
+    for (int i = 0; i < 20; i++) { if (forked() == 0) { burn(50); _exit(0); } wait(NULL); })
+C(cpu_nested_counted_once, SBX_OK, LIMITS(.cpu_ms = 2500),
+    if (forked() == 0) {
+        if (forked() == 0) { burn(300); _exit(0); }
+        wait(NULL); burn(300); _exit(0);
+    }
+    wait(NULL); burn(300);)
+C(cpu_nearly_spent_exit_9, SBX_EXITED, LIMITS(.cpu_ms = 1000), burn(800); return 9;)
+C(cpu_nearly_spent_crash, SBX_CRASHED, LIMITS(.cpu_ms = 1000), burn(800); crash_null();)
+CPP(cpu_over, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 500, .grace_ms = -1),
+    std::thread t(spin); spin(); t.join();)
+PYTHON(cpu_over, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 500, .grace_ms = -1),
+    "for i in range(10 ** 10): pass")
+PYTHON(cpu_under, SBX_OK, LIMITS(.cpu_ms = 10000), "for i in range(10 ** 6): pass")
+NODE(cpu_over, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 800, .grace_ms = -1),
+    const t = Date.now(); while (Date.now() < t + 25000);)
+NODE(cpu_under, SBX_OK, LIMITS(.cpu_ms = 20000), for (let i = 0; i < 1e7; i++);)
+JAVA(cpu_over, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 2000, .grace_ms = -1), spin();)
+JAVA(cpu_under, SBX_OK, LIMITS(.cpu_ms = 20000), nap(1);)
+GO(cpu_over, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 600, .grace_ms = -1), go spin(); spin();)
+SH(cpu_over, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 400, .grace_ms = -1),
+    "i=0; while [ $i -lt 99999999 ]; do i=$((i+1)); done")
+SH(cpu_over_in_child, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 400), "\"$C\" spin; exit 0")
+
+/* ==== output_bytes: both streams together ===================================================== */
+
+C(output_at_cap, SBX_OK, LIMITS(.output_bytes = 10000), out(1, 10000);)
+C(output_under_cap, SBX_OK, LIMITS(.output_bytes = 10000), out(1, 9999);)
+C(output_over_by_one, SBX_OUTPUT_LIMIT, LIMITS(.output_bytes = 10000), out(1, 10001);)
+C(errors_at_cap, SBX_OK, LIMITS(.output_bytes = 10000), out(2, 10000);)
+C(errors_over_by_one, SBX_OUTPUT_LIMIT, LIMITS(.output_bytes = 10000), out(2, 10001);)
+C(both_at_cap, SBX_OK, LIMITS(.output_bytes = 10000), out(1, 6000); out(2, 4000);)
+C(both_over_by_one, SBX_OUTPUT_LIMIT, LIMITS(.output_bytes = 10000), out(1, 6000); out(2, 4001);)
+C(default_cap_reached, SBX_OK, NONE, out(1, 1 << 20);)
+C(default_cap_crossed, SBX_OUTPUT_LIMIT, NONE, out(1, (1 << 20) + 1);)
+C(at_cap_then_crash, SBX_CRASHED, LIMITS(.output_bytes = 10000),
+    out(1, 5000); out(2, 5000); crash_null();)
+C(at_cap_then_exit_3, SBX_EXITED, LIMITS(.output_bytes = 10000), out(1, 10000); return 3;)
+C(over_cap_then_crash, SBX_OUTPUT_LIMIT, LIMITS(.output_bytes = 10000), out(1, 10001); abort();)
+C(over_cap_then_exit_3, SBX_OUTPUT_LIMIT, LIMITS(.output_bytes = 10000), out(1, 20000); _exit(3);)
+C(over_cap_on_term_exit_0, SBX_OUTPUT_LIMIT, LIMITS(.output_bytes = 10000),
+    signal(SIGTERM, exit_0); out(1, 10001); nap(20000);)
+C(flood, SBX_OUTPUT_LIMIT, LIMITS(.output_bytes = 100000),
+    signal(SIGPIPE, SIG_IGN); for (;;) out(1, 4096);)
+C(flood_in_grandchild, SBX_OUTPUT_LIMIT, LIMITS(.output_bytes = 100000, .grace_ms = -1),
+    if (forked() == 0) for (;;) out(2, 4096); nap(20000);)
+C(flood_truncated, SBX_OK, LIMITS(.output_bytes = 10000, .truncate_output = 1), out(1, 500000);)
+C(flood_truncated_exit_3, SBX_EXITED, LIMITS(.output_bytes = 10000, .truncate_output = 1),
+    out(2, 500000); return 3;)
+C(flood_truncated_timeout, SBX_TIMED_OUT,
+    LIMITS(.output_bytes = 10000, .truncate_output = 1, .timeout_ms = 500,
+    .grace_ms = -1), for (;;) out(1, 4096);)
+C(flood_discarded, SBX_OK, LIMITS(.output_bytes = 10000, .out = SBX_DISCARD), out(1, 5000000);)
+C(merged_at_cap, SBX_OK, LIMITS(.output_bytes = 10000, .err = SBX_MERGE),
+    out(1, 5000); out(2, 5000);)
+C(merged_over_by_one, SBX_OUTPUT_LIMIT, LIMITS(.output_bytes = 10000, .err = SBX_MERGE),
+    out(1, 5000); out(2, 5001);)
+CPP(flood, SBX_OUTPUT_LIMIT, LIMITS(.output_bytes = 50000),
+    for (int i = 0; i < 10000000; i++) std::cout << i << '\n';)
+PYTHON(flood, SBX_OUTPUT_LIMIT, LIMITS(.output_bytes = 50000), "while True: print('out of memory')")
+PYTHON(at_cap, SBX_OK, LIMITS(.output_bytes = 50000), "print('x' * 49999)")
+NODE(flood, SBX_OUTPUT_LIMIT, LIMITS(.output_bytes = 50000),
+    for (let i = 0; i < 1e7; i++) console.log(i);)
+JAVA(flood, SBX_OUTPUT_LIMIT, LIMITS(.output_bytes = 50000),
+    for (int i = 0; i < 100000000; i++) System.out.println(i);)
+GO(flood, SBX_OUTPUT_LIMIT, LIMITS(.output_bytes = 50000),
+    for i := 0; i < 100000000; i++ { fmt.Println(i); };)
+SH(flood, SBX_OUTPUT_LIMIT, LIMITS(.output_bytes = 50000), "yes")
+SH(flood_pipe, SBX_OK, LIMITS(.output_bytes = 50000), "yes | head -n 100")
+
+/* ==== file_bytes ============================================================================== */
+
+C(file_over, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB), fill("file_over", 128 * KB);)
+C(file_over_ignored_perror, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB),
+    signal(SIGXFSZ, SIG_IGN);
+    if (fill("file_over_ignored", 128 * KB)) { perror("write"); return 1; })
+C(file_over_ignored_quiet, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB),
+    signal(SIGXFSZ, SIG_IGN); if (fill("file_over_quiet", 128 * KB)) return 1;)
+C(file_over_ignored_exit_0, SBX_OK, LIMITS(.file_bytes = 64 * KB),
+    signal(SIGXFSZ, SIG_IGN); fill("file_over_exit_0", 128 * KB); return 0;)
+C(file_over_by_truncate, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB),
+    int f = open("file_over_truncate", O_CREAT | O_RDWR, 0600); if (ftruncate(f, 1 * MB)) return 1;)
+C(file_at_limit, SBX_OK, LIMITS(.file_bytes = 64 * KB), fill("file_at_limit", 64 * KB);)
+C(file_at_limit_exit_3, SBX_EXITED, LIMITS(.file_bytes = 64 * KB),
+    fill("file_at_limit_exit", 64 * KB); return 3;)
+C(file_limit_pipe_is_no_file, SBX_OK, LIMITS(.file_bytes = 64 * KB), out(1, 500 * KB);)
+C(file_over_with_address_space, SBX_FILE_LIMIT,
+    LIMITS(.file_bytes = 64 * KB, .address_space_bytes = 256 * MB),
+    fill("file_over_space", 128 * KB);)
+CPP(file_over, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB),
+    std::ofstream f("file_over_cpp");
+    for (int i = 0; i < 99999; i++) f << "xxxxxxxx"; f.close(); exit(f ? 0 : 1);)
+PYTHON(file_over, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB),
+    "f = open('file_over_py', 'wb'); f.write(b'x' * 200000); f.close()")
+PYTHON(file_under, SBX_OK, LIMITS(.file_bytes = 1 * MB),
+    "f = open('file_under_py', 'wb'); f.write(b'x' * 200000); f.close()")
+NODE(file_over, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB),
+    require("fs").writeFileSync("file_over_node", "x".repeat(200000));)
+JAVA(file_over, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB),
+    java.nio.file.Files.write(java.nio.file.Paths.get("file_over_java"), new byte[200000]);)
+GO(file_over, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB),
+    e := os.WriteFile("file_over_go", make([]byte, 200000), 0600); if e != nil { panic(e); };)
+SH(file_over, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB),
+    "head -c 200000 /dev/zero > file_over_sh; exit $?")
+SH(file_over_builtin, SBX_FILE_LIMIT, LIMITS(.file_bytes = 4 * KB),
+    "i=0; while [ $i -lt 9999 ]; do echo xxxxxxxx; i=$((i + 1)); done > file_over_echo")
+SH(file_over_in_child, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB), "\"$C\" file_over; exit 5")
+
+/* ==== Limits without a verdict of their own: the program's own end counts ===================== */
+
+C(open_files, SBX_EXITED, LIMITS(.open_files = 16),
+    if (open_many(100) < 100) { perror("open"); return 1; })
+C(open_files_unchecked, SBX_CRASHED, LIMITS(.open_files = 16),
+    for (int i = 0; i < 100; i++) fgetc(fopen("/dev/null", "r"));)
+C(open_files_enough, SBX_OK, LIMITS(.open_files = 64), return open_many(20) < 20;)
+C(open_files_with_memory_limit, SBX_EXITED,
+    LIMITS(.open_files = 16, .address_space_bytes = 512 * MB),
+    if (open_many(100) < 100) { perror("open"); return 1; })
+PYTHON(open_files, SBX_EXITED, LIMITS(.open_files = 32),
+    "x = [open('/dev/null') for i in range(100)]")
+NODE(open_files, SBX_EXITED, LIMITS(.open_files = 64),
+    for (let i = 0; i < 100; i++) require("fs").openSync("/dev/null");)
+JAVA(open_files, SBX_EXITED, LIMITS(.open_files = 64),
+    for (int i = 0; i < 100; i++) keep.add(new java.io.FileInputStream("/dev/null"));)
+GO(open_files, SBX_EXITED, LIMITS(.open_files = 32), openMany();)
+SH(open_files, SBX_EXITED, LIMITS(.open_files = 4),
+    "exec 3</dev/null; exec 4</dev/null; exec 5</dev/null; exit 0")
+C(processes, SBX_EXITED, NEEDS(USER, .processes = 8),
+    for (int i = 0; i < 30; i++) if (forked() == 0) nap(20000); return 0;)
+C(processes_enough, SBX_OK, NEEDS(USER, .processes = 16),
+    for (int i = 0; i < 4; i++) if (forked() == 0) _exit(0); while (wait(NULL) > 0) {})
+C(threads_limited, SBX_EXITED, NEEDS(USER, .processes = 8, .address_space_bytes = 2048 * MB),
+    int e = many_threads(30);
+    if (e) { fprintf(stderr, "pthread_create: %s\n", strerror(e)); return 1; })
+PYTHON(processes, SBX_EXITED, NEEDS(USER, .processes = 8, .memory_bytes = 512 * MB),
+    "import os, time\n"
+    "for i in range(30):\n"
+    "    if os.fork() == 0: time.sleep(20); os._exit(0)")
+JAVA(processes, SBX_EXITED, NEEDS(USER, .processes = 32, .memory_bytes = 512 * MB), threads(100);)
+SH(processes, SBX_EXITED, NEEDS(USER, .processes = 4),
+    "for i in 1 2 3 4 5 6 7 8 9; do sleep 20 & done; exit 0")
+
+/* ==== Never started, and cancelled ============================================================ */
+
+EXEC(missing, SBX_NOT_STARTED, NONE, "no-such-program-here")
+EXEC(directory, SBX_NOT_STARTED, NONE, "/")
+EXEC(not_executable, SBX_NOT_STARTED, NONE, "./not_executable")
+EXEC(no_interpreter, SBX_NOT_STARTED, NONE, "./no_interpreter")
+EXEC(no_format, SBX_NOT_STARTED, NONE, "./no_format")
+EXEC(no_directory, SBX_NOT_STARTED, LIMITS(.cwd = "no-such-directory"), "true")
+EXEC(bad_limit, SBX_NOT_STARTED, LIMITS(.timeout_ms = -5), "true")
+C(cancelled_by_callback, SBX_CANCELLED, BY(CALLBACK_SAYS_NO, .grace_ms = -1),
+    puts("x"); fflush(stdout); nap(20000);)
+C(cancelled_on_term_exit_0, SBX_CANCELLED, BY(CALLBACK_SAYS_NO, .timeout_ms = 20000),
+    signal(SIGTERM, exit_0); puts("x"); fflush(stdout); nap(20000);)
+C(cancelled, SBX_CANCELLED, BY(CANCEL, .grace_ms = -1), nap(20000);)
+C(cancelled_after_exit, SBX_EXITED, BY(CANCEL_AFTER_END, .grace_ms = -1), return 6;)
+C(cancelled_after_crash, SBX_CRASHED, BY(CANCEL_AFTER_END, .grace_ms = -1), crash_null();)
+
+/* ==== Policy ================================================================================== */
+
+C(denied, SBX_DENIED, NEEDS(POLICY, .policy = &deadly), return socket(AF_INET, SOCK_STREAM, 0) < 0;)
+C(denied_on_term_exit_0, SBX_DENIED, NEEDS(POLICY, .policy = &deadly),
+    signal(SIGTERM, exit_0); return socket(AF_INET, SOCK_STREAM, 0) < 0;)
+C(denied_in_grandchild, SBX_DENIED, NEEDS(POLICY, .policy = &deadly),
+    if (forked() == 0) { socket(AF_INET, SOCK_STREAM, 0); nap(20000); } nap(20000);)
+C(denied_politely, SBX_EXITED, NEEDS(POLICY, .policy = &polite),
+    if (socket(AF_INET, SOCK_STREAM, 0) < 0) { perror("socket"); return 1; })
+C(raise_sys_with_policy, SBX_CRASHED, NEEDS(POLICY, .policy = &deadly), raise(SIGSYS);)
+C(raise_kill_with_policy, SBX_CRASHED, NEEDS(POLICY, .policy = &deadly), raise(SIGKILL);)
+C(exit_159_with_policy, SBX_EXITED, NEEDS(POLICY, .policy = &deadly),
+    return 159;) /* 128 + SIGSYS */
+C(null_with_policy, SBX_CRASHED, NEEDS(POLICY, .policy = &polite), crash_null();)
+C(fine_with_policy, SBX_OK, NEEDS(POLICY, .policy = &deadly), use(10);)
+C(memory_over_with_policy, SBX_MEMORY_LIMIT,
+    NEEDS(POLICY, .policy = &polite, .memory_bytes = 64 * MB),
+    use(300); nap(20000);)
+PYTHON(denied, SBX_DENIED, NEEDS(POLICY, .policy = &deadly),
+    "import socket; socket.create_connection(('127.0.0.1', 9))")
+PYTHON(denied_politely, SBX_EXITED, NEEDS(POLICY, .policy = &polite), "open('/no-such-file', 'w')")
+SH(write_denied, SBX_EXITED, NEEDS(POLICY, .policy = &deadly), "echo x > /no-such-file")
+
+/* ==== sbx_call ================================================================================ */
+
+CALL(fine, SBX_OK, NONE, *(int *)ret = 42; return 0;)
+CALL(returns_5, SBX_NO_RESULT, NONE, return 5;)
+CALL(exits_0, SBX_NO_RESULT, NONE, _exit(0);)
+CALL(exits_137, SBX_NO_RESULT, LIMITS(.memory_bytes = 64 * MB), _exit(137);)
+CALL(fails, SBX_NO_RESULT, NONE, sbx_fail("the file has no header"); return 0;)
+CALL(fails_lying, SBX_NO_RESULT, LIMITS(.memory_bytes = 64 * MB),
+    fputs("out of memory\n", stderr); sbx_fail("out of memory"); return 0;)
+CALL(null, SBX_CRASHED, NONE, crash_null(); return 0;)
+CALL(null_near_memory_limit, SBX_CRASHED, LIMITS(.memory_bytes = 128 * MB),
+    use(90); crash_null(); return 0;)
+CALL(abort, SBX_CRASHED, NONE, abort(); return 0;)
+CALL(kill, SBX_CRASHED, LIMITS(.cpu_ms = 10000), raise(SIGKILL); return 0;)
+CALL(stack_overflow, SBX_CRASHED, NONE, return recurse(1 << 30);)
+CALL(sleep, SBX_TIMED_OUT, LIMITS(.timeout_ms = 400, .grace_ms = -1), nap(20000); return 0;)
+CALL(on_term_return_0, SBX_TIMED_OUT, LIMITS(.timeout_ms = 500),
+    signal(SIGTERM, nothing); nap_once(20000); return 0;)
+CALL(memory_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB),
+    use(300); nap(20000); return 0;)
+CALL(memory_under, SBX_OK, LIMITS(.memory_bytes = 128 * MB), use(80); return 0;)
+CALL(malloc_fails, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    if (!malloc(1024 * MB)) { perror("malloc"); return 1; } return 0;)
+CALL(malloc_fails_told, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    if (!malloc(1024 * MB)) sbx_fail("out of memory"); return 0;)
+CALL(malloc_unchecked, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    grow_blindly(); return 0;)
+CALL(cpu_over, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 400, .grace_ms = -1), spin(); return 0;)
+CALL(output_over, SBX_OUTPUT_LIMIT, LIMITS(.output_bytes = 10000), out(1, 10001); return 0;)
+CALL(output_at_cap, SBX_OK, LIMITS(.output_bytes = 10000), out(1, 4000); out(2, 6000); return 0;)
+CALL(file_over, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB),
+    fill("file_over_call", 128 * KB); return 0;)
+
+#undef C
+#undef CPP
+#undef PYTHON
+#undef NODE
+#undef JAVA
+#undef GO
+#undef SH
+#undef CALL
+#undef EXEC
