@@ -27,7 +27,9 @@ missing() { # TOOL
 
 modes="-DSBX_LINUX_TOO -DSBX_NO_LINUX" # the first changes nothing; an empty word would get lost
 
-# Left out: what is a matter of taste, or what C99 and C++11 in common do not allow.
+# Left out: what is a matter of taste, what C99 and C++11 in common do not allow, and three parts of
+# the analyser that cannot know an invariant: that only a call has a result area, that a descriptor
+# which is waited for is open, that output of no bytes is not on the heap.
 tidy() {
     missing clang-tidy && return
     checks='-*,clang-analyzer-*,bugprone-*,cert-*,concurrency-*,misc-*,performance-*,portability-*'
@@ -35,15 +37,18 @@ tidy() {
         bugprone-implicit-widening-of-multiplication-result bugprone-misplaced-widening-cast \
         bugprone-narrowing-conversions bugprone-reserved-identifier cert-dcl37-c cert-dcl51-cpp \
         bugprone-branch-clone cert-err33-c cert-err34-c concurrency-mt-unsafe misc-no-recursion \
-        clang-analyzer-security.insecureAPI.strcpy \
+        clang-analyzer-core.NonNullParamChecker clang-analyzer-core.UndefinedBinaryOperatorResult \
+        clang-analyzer-unix.Malloc clang-analyzer-security.insecureAPI.strcpy \
         clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling; do
         checks="$checks,-$no"
     done
     for mode in $modes; do
-        clang-tidy --quiet "--checks=$checks" '--header-filter=sbx\.h$' tests/compile/impl.c -- \
-            -std=c99 -I. "$mode" >"$log" 2>/dev/null
-        ! grep -q 'warning:\|error:' "$log"
-        verdict "clang-tidy $mode" $?
+        # The header as the main file: the analyser does not follow functions of included ones.
+        clang-tidy --quiet "--checks=$checks" sbx.h -- -x c -std=c99 -DSBX_IMPLEMENTATION "$mode" \
+            >"$out/tidy.all" 2>/dev/null
+        status=$?
+        grep -A 2 'warning:\|error:' "$out/tidy.all" >"$log" && status=1
+        verdict "clang-tidy $mode" $status
     done
 }
 
