@@ -85,7 +85,7 @@ const char *test_child(void);
 #define test_child_argv(...) ((const char *const[]){test_child(), __VA_ARGS__, NULL})
 
 /* sbx_run under the checks named above; "" = all is well, otherwise the text says what is wrong.
-   A run that hangs for a minute ends the test program by SIGALRM. */
+   A run that hangs for 30 seconds ends the test program by SIGALRM. */
 const char *test_run(const sbx_config *config, sbx_result *result);
 #define TEST_RUN(config, result)                                                                   \
     do {                                                                                           \
@@ -94,7 +94,8 @@ const char *test_run(const sbx_config *config, sbx_result *result);
     } while (0)
 
 /* For a child that says a word when it is ready and is then timed out: as TEST_RUN, but again with
-   more time if the word has not come ("" = anything). So the time can be short where the machine is fast. */
+   more time if the word has not come ("" = anything). So the time can be short where the machine
+   is fast. */
 const char *test_run_ready(sbx_config *config, const char *word, sbx_result *result);
 #define TEST_RUN_READY(config, word, result)                                                       \
     do {                                                                                           \
@@ -159,7 +160,7 @@ int test_has_children(void); /* 1 = some child, live or zombie */
 
 /* A piece of test in a forked copy of the host, for what would spoil the host itself: closed
    descriptors, limits, dispositions. The function answers "" or what went wrong. The copy is in a
-   process group of its own and is killed after 60 seconds. What comes back is the function's text,
+   process group of its own and is killed after 30 seconds. What comes back is the function's text,
    or "killed by signal N", "exited with N", "hung". EXPECT_… does not work inside. */
 const char *test_in_copy(const char *(*function)(void *arg), void *arg);
 

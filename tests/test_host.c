@@ -82,6 +82,7 @@ static const char *run_a_bit_of_everything(void) {
     TEST_MUST(result.wall_us >= 35000);
     sbx_free(&result);
     config.argv = (const char *const[]){"/no/such/program", NULL};
+    config.timeout_ms = LONG_MS;
     MUST_RUN(&config, &result, SBX_NOT_STARTED);
     TEST_MUST(result.step == SBX_STEP_EXEC && result.sys_errno == ENOENT);
     sbx_free(&result);
@@ -510,7 +511,7 @@ static void *work(void *arg) {
     worker *w = (worker *)arg;
     size_t size = 60000 + w->seed * 1000;
     char *bytes = make_bytes(size, w->seed), code[16];
-    int round;
+    int round, i;
     snprintf(code, sizeof code, "%u", 10 + w->seed);
     for (round = 0; round < 8 && !w->flaw[0]; round++) {
         sbx_config config = {0};
@@ -536,8 +537,10 @@ static void *work(void *arg) {
             snprintf(w->flaw, sizeof w->flaw, "somebody else's code");
         sbx_free(&result);
         config.argv = (const char *const[]){"/no/such/program", NULL};
-        worker_run(w, &config, &result, SBX_NOT_STARTED);
-        sbx_free(&result);
+        for (i = 0; i < 4; i++) {
+            worker_run(w, &config, &result, SBX_NOT_STARTED);
+            sbx_free(&result);
+        }
         config.argv = test_child_argv("sleep");
         config.timeout_ms = 20 + w->seed;
         config.grace_ms = -1;
@@ -643,7 +646,27 @@ UTEST(host, a46_descriptors_above_1024_and_4096) {
     }
 }
 
-/* ==== And a host whose directory is gone ====================================================== */
+/* ==== And more ================================================================================ */
+
+/* The time is over while the child is still being made: timed out, or just done; nothing else. */
+UTEST(host, deadline_passes_during_the_start) {
+    int round, missing;
+    for (round = 0; round < 80; round++)
+        for (missing = 0; missing < 2; missing++) {
+            sbx_config config = {0};
+            sbx_result result;
+            const char *const nothing[] = {"/no/such/program", NULL};
+            config.argv = test_child_argv("exit", "0");
+            if (missing) config.argv = nothing;
+            config.contain = round % 2 ? SBX_CONTAIN_AUTO : SBX_CONTAIN_GROUP;
+            config.timeout_ms = 1 + round % 4;
+            TEST_RUN(&config, &result);
+            if (result.verdict != SBX_TIMED_OUT)
+                EXPECT_VERDICT(missing ? SBX_NOT_STARTED : SBX_OK, result);
+            sbx_free(&result);
+            if (*utest_result) return;
+        }
+}
 
 static const char *run_in_a_lost_directory(void *arg) {
     const char *dir = (const char *)arg;

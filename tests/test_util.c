@@ -12,7 +12,7 @@
 
 extern char **environ;
 
-#define HANG_SECONDS 60
+#define HANG_SECONDS 30
 
 /* ==== Text ==================================================================================== */
 
