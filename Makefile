@@ -16,7 +16,8 @@ RUN = BUILD='$(BUILD)' CC='$(CC)' sh tests/run.sh
 help:
 	@echo 'make demo      a dozen well- and ill-behaved programs, and what sbx.h says of each'
 	@echo 'make test      all tests; needs a C compiler, make and sh (under 3 minutes)'
-	@echo 'make check     more: every compiler and standard, analysers, 10,000 runs, threads'
+	@echo 'make check     more: all compilers, analysers, 10,000 runs, threads, a second kernel'
+	@echo 'make corpus    programs of known end: how often the verdict is the true one'
 	@echo 'make corpus    how often the verdict is the true one, over programs of known end'
 	@echo 'make bench     what a run costs, as ratios to hand-written code'
 	@echo 'make examples  build the programs of examples/ into $(BUILD)/examples'
@@ -34,7 +35,10 @@ test:
 
 check:
 	@$(MAKE) -s -j$(JOBS) programs $(BUILD)/plain/tests $(BUILD)/tsan/tests
-	@$(RUN) matrix tidy cppcheck leaks threads
+	@$(RUN) corpus matrix tidy soak valgrind threads cppcheck qemu
+
+corpus:
+	@BUILD='$(BUILD)' CC='$(CC)' sh tests/corpus/run.sh $(WORD)
 
 corpus:
 	@BUILD='$(BUILD)' CC='$(CC)' sh tests/corpus/run.sh $(WORD)
@@ -70,7 +74,7 @@ $(BUILD)/%/tests: $$(addprefix $(BUILD)/$$*/,$(OBJECTS)) $(BUILD)/child
 	then $(COMPILE) $(VARIANT) -o $@ $(filter %.o,$^); \
 	else echo '$(CC) builds nothing that runs with $(VARIANT)' >$(@D)/unavailable; fi
 
-$(BUILD)/child: tests/child.c # misbehaves on purpose, so it never gets a sanitizer
+$(BUILD)/child: tests/child.c $(wildcard tests/*_child.c) # misbehaves on purpose, so it never gets a sanitizer
 	@mkdir -p $(@D)
 	$(COMPILE) -o $@ tests/child.c
 

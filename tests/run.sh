@@ -5,7 +5,7 @@
 #   utest             the self-test of utest.h
 #   examples          what each example prints against tests/expected/NAME.txt
 #   compile, matrix   tests/compile/run.sh quick, full
-#   anything else     tests/check.sh JOB
+#   anything else     tests/JOB/run.sh, or tests/check.sh JOB
 #
 # The users and the rest go side by side. One line per run, the full text of what failed, and at the
 # end the totals alone on a line. A crash, or a program that ends without a summary, is a failure.
@@ -118,7 +118,7 @@ unit() {
     mkdir -p "$BUILD/log" && cp "$log" "$BUILD/log/$variant-$uid.txt"
 }
 
-# counted LABEL COMMAND...: a command that prints ok, FAILED and skipped lines.
+# counted LABEL COMMAND...: a command that prints ok, FAILED and skipped lines, or totals of its own.
 counted() {
     label=$1
     shift
@@ -128,6 +128,11 @@ counted() {
     status=$?
     passed=$(grep -c '^ok ' "$log") failed=$(grep -c '^FAILED ' "$log")
     skipped=$(grep -c '^skipped:' "$log")
+    total=$(tail -n 1 "$log" | grep -Ex '[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?')
+    if [ -n "$total" ]; then
+        passed=$(echo "$total" | awk '{ print $1 }') failed=$(echo "$total" | awk '{ print $3 }')
+        skipped=$(echo "$total" | awk '{ print $5 + 0 }')
+    fi
     if [ $((passed + failed + skipped)) -eq 0 ] || { [ $status -ne 0 ] && [ "$failed" -eq 0 ]; }
     then
         failed=$((failed + 1))
@@ -176,32 +181,50 @@ examples() {
 
 variants="" others=""
 for job in "$@"; do
-    case $job in
-    utest | examples | compile | matrix) others="$others $job" ;;
-    *) if [ -d "$BUILD/$job" ]; then variants="$variants $job"; else others="$others $job"; fi ;;
-    esac
+    if [ -e "$BUILD/$job/tests" ] || [ -e "$BUILD/$job/unavailable" ]; then
+        variants="$variants $job"
+    else
+        others="$others $job"
+    fi
 done
 
+# job NAME: one that does not depend on the user.
+job() {
+    case $1 in
+    utest) counted utest "$BUILD/selftest_utest" ;;
+    examples) counted examples examples ;;
+    compile) counted compile sh tests/compile/run.sh quick ;;
+    matrix) counted matrix sh tests/compile/run.sh full ;;
+    *)
+        if [ -f "tests/$1/run.sh" ]; then
+            counted "$1" sh "tests/$1/run.sh"
+        else
+            counted "$1" sh tests/check.sh "$1"
+        fi
+        ;;
+    esac
+}
+
+# One lane for each user, since limits on processes count all that a user has; one or two for the
+# rest, each taking what no other has taken.
 me=$(id -u)
 users=$me
 [ "$me" != 0 ] || users="0 $UNPRIVILEGED"
 due=0 # reports that have to come, so that none can get lost
-for job in $others; do due=$((due + 1)); done
 for uid in $users; do
     for variant in $variants; do due=$((due + 1)); done
     for variant in $variants; do unit "$variant" "$uid"; done &
     lanes="$lanes $!"
 done
-for job in $others; do
-    case $job in
-    utest) counted utest "$BUILD/selftest_utest" ;;
-    examples) counted examples examples ;;
-    compile) counted compile sh tests/compile/run.sh quick ;;
-    matrix) counted matrix sh tests/compile/run.sh full ;;
-    *) counted "$job" sh tests/check.sh "$job" ;;
-    esac
-done &
-lanes="$lanes $!"
+for name in $others; do due=$((due + 1)); done
+lanes_for_others="1 2"
+[ -z "$variants" ] || lanes_for_others=1
+for lane in $lanes_for_others; do
+    for name in $others; do
+        if mkdir "$tmp/taken-$name" 2>/dev/null; then job "$name"; fi
+    done &
+    lanes="$lanes $!"
+done
 wait $lanes
 
 touch "$tmp/counts"
