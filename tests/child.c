@@ -1394,6 +1394,10 @@ static int mode_tree_threads(int argc, char **argv) {
     _exit(0);
 }
 
+/* ==== Attacks on a policy: `child policy SET ...` ============================================ */
+
+#include "policy_child.c"
+
 /* ==== The table =============================================================================== */
 
 static int mode_list(int argc, char **argv);
@@ -1462,6 +1466,8 @@ static const struct mode {
     {"tree_facts", mode_tree_facts, "what it can see of its surroundings"},
     {"tree_place", mode_tree_place, "its place in the tree"},
     {"tree_threads", mode_tree_threads, "COUNT [nested]: tells how many it could have"},
+    /* test_policy.c */
+    {"policy", mode_policy, "SET ...: attacks on a policy (policy_child.c)"},
     {NULL, NULL, NULL},
 };
 
