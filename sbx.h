@@ -61,14 +61,14 @@
      memory-limit   the cgroup counted an out-of-memory kill                         certain
      denied         the filter saw a forbidden system call                           certain
      lost           it ended, but the host collected its status first                certain
-     ok             exit code 0                                                      certain
-     no-result      sbx_call: exited without delivering                              certain
+     ok             exit code 0 (sbx_call: and a result; else no-result)             certain
      cpu-limit      SIGXCPU or SIGKILL, with 70 % of cpu_ms spent                    likely
      file-limit     SIGXFSZ; or a failure that speaks of a file too large            likely
      memory-limit   under RLIMIT_AS: a failure that speaks of memory, or a signal    likely
                     with the address space within 5 % of its limit
      crashed        any other signal           certain, unless RLIMIT_AS or file_bytes was in force
      exited         any other exit code        certain, unless RLIMIT_AS or file_bytes was in force
+     no-result      sbx_call: the same
    A child that had ended by itself keeps its own verdict; only output that was written counts.
 
    COMPILE-TIME OPTIONS
@@ -360,6 +360,9 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 /* ==== platform: every question about the system is asked here, once ========================== */
 
 #include <errno.h>
+#if defined(__GLIBC__) && !defined(__USE_MISC) /* strict, and latched */
+#error "sbx.h: a system header came first under -std=c99: include sbx.h before it, or -D_GNU_SOURCE"
+#else
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -377,9 +380,6 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #include <time.h>
 #include <unistd.h>
 
-#if defined(__GLIBC__) && !defined(__USE_MISC)
-#error "sbx.h: a system header came first under -std=c99: include sbx.h before it, or -D_GNU_SOURCE"
-#endif
 #if defined(SBX_REALLOC) != defined(SBX_FREE)
 #error "sbx.h: define both SBX_REALLOC(pointer, size) and SBX_FREE(pointer), or neither"
 #endif
@@ -506,7 +506,8 @@ int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 #define SBX__SAMPLE 10000LL                /* memory and CPU are looked at so often */
 #define SBX__CHUNK 65536                   /* room for one read; a pipe's usual size */
 #define SBX__BIG_PIPE (1 << 20)            /* what a pipe grows to once the child has filled it */
-#define SBX__STACK 32768                   /* of each of two vfork children */
+#define SBX__STACK 24576                   /* of a vfork child; ... */
+#define SBX__STACKS 6                      /* ... each gets a fresh one: sanitizers remember frames */
 #define SBX__MAX_MS 1000000000000LL        /* about 31 years */
 #define SBX__MAX_BYTES (1LL << 50)
 #define SBX__MAX_COUNT (1LL << 30)
@@ -519,7 +520,7 @@ enum { SBX__IN, SBX__OUT, SBX__ERR, SBX__EXIT, SBX__CANCEL, SBX__REPORT, SBX__IN
        SBX__LIFE, SBX__FDS };
 
 typedef struct sbx__failure {        /* from a child that could not start */
-    sbx_step step;
+    sbx_step step;                   /* NONE: a descriptor comes with it, for fd[which] of the box */
     int error, which;
 } sbx__failure;
 
@@ -577,7 +578,8 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     size_t ret_size, fn_stack;
     sbx__shared *shared;
     unsigned long long token;
-    char *memory, *free_memory;      /* two stacks, then strings */
+    char *memory, *free_memory;      /* stacks, then strings */
+    int stacks;                      /* handed out */
 } sbx__plan;
 
 typedef struct sbx__task {           /* a process of the tree, as /proc shows it */
@@ -946,7 +948,7 @@ static int sbx__plan_program(sbx__plan *p, sbx_result *r) {
     size_t given = sbx__count(cfg->env), inherited = cfg->inherit_env ? sbx__count(host) : 0, i, n = 0;
     if (!search) search = "/usr/local/bin:/usr/bin:/bin";
     p->memory = (char *)SBX_REALLOC(
-        NULL, 2 * SBX__STACK + (given + inherited + 2) * sizeof *p->envp + 3 * PATH_MAX +
+        NULL, SBX__STACKS * SBX__STACK + (given + inherited + 2) * sizeof *p->envp + 3 * PATH_MAX +
                   2 * strlen(search) + 2 * strlen(name) + (tmp ? strlen(tmp) : 0) +
                   (cfg->cwd ? strlen(cfg->cwd) : 0) + 64);
     if (!p->memory) return sbx__no_memory(r, "a child");
@@ -954,7 +956,7 @@ static int sbx__plan_program(sbx__plan *p, sbx_result *r) {
     p->shell[1] = "-c";
     p->shell[2] = cfg->command;
     p->argv = cfg->command ? p->shell : cfg->argv;
-    p->envp = (char **)(void *)(p->memory + 2 * SBX__STACK);
+    p->envp = (char **)(void *)(p->memory + SBX__STACKS * SBX__STACK);
     p->free_memory = (char *)(p->envp + given + inherited + 2);
     for (i = 0; i < inherited; i++)
         if (!sbx__has_name(cfg->env, given, host[i])) p->envp[n++] = (char *)host[i];
@@ -1037,10 +1039,10 @@ static int sbx__plan_stream(sbx__plan *p, sbx *b, int i, sbx_io mode, int fd) {
            sbx__nonblocking(b->fd[i]);
 }
 
-/* A pipe; or a socket, if the filter's descriptor has to come back through it. */
+/* A pipe; in a tree a socket, because descriptors come back through it. */
 static int sbx__plan_report(sbx__plan *p, sbx *b) {
 #if SBX__LINUX
-    if (p->cfg.policy && p->cfg.policy->kill_on_denied) {
+    if (p->tree) {
         int fd[2];
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0) return 0;
         b->fd[SBX__REPORT] = sbx__move_up(fd[0], 3);
@@ -1316,8 +1318,8 @@ static int sbx__read_only_but(const sbx__plan *p) {
 static int sbx__own_view(const sbx__plan *p) {
     const sbx_policy *policy = p->cfg.policy;
     int ok = syscall(SYS_unshare, SBX__CLONE_NEWNS) == 0 &&
-             mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0;
-    ok = ok && (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0 ||
+             mount("none", "/", "none", MS_REC | MS_SLAVE, "") == 0;
+    ok = ok && (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "") == 0 ||
                 (policy && policy->no_system));
     if (policy && (!ok || !sbx__read_only_but(p))) return 0;
     if (p->user_ns && getuid() != 0) sbx__drop_caps(); /* they made the namespaces; exec drops them too */
@@ -1332,7 +1334,7 @@ static int sbx__add_rule(int ruleset, int fd, unsigned access) {
     return syscall(SBX__NR_landlock_add_rule, ruleset, 1, rule, 0) == 0;
 }
 
-/* One record, and with it a descriptor: how the filter's own reaches the host. */
+/* A record with a descriptor: how the program's pidfd and the filter's own reach the host. */
 typedef struct sbx__packet {
     struct msghdr head;
     struct iovec data;
@@ -1349,18 +1351,19 @@ static void sbx__pack(sbx__packet *k, sbx__failure *record) {
     k->head.msg_controllen = sizeof k->control.room;
 }
 
-static int sbx__send_fd(int report, int fd) {
+static int sbx__send_fd(int report, int fd, int which) {
     struct cmsghdr *control;
-    sbx__failure nothing;
+    sbx__failure record;
     sbx__packet packet;
-    memset(&nothing, 0, sizeof nothing);
-    sbx__pack(&packet, &nothing);
+    memset(&record, 0, sizeof record);
+    record.which = which;
+    sbx__pack(&packet, &record);
     control = CMSG_FIRSTHDR(&packet.head);
     control->cmsg_level = SOL_SOCKET;
     control->cmsg_type = SCM_RIGHTS;
     control->cmsg_len = CMSG_LEN(sizeof fd);
     memcpy(CMSG_DATA(control), &fd, sizeof fd);
-    return sendmsg(report, &packet.head, MSG_NOSIGNAL) == (ssize_t)sizeof nothing;
+    return sendmsg(report, &packet.head, MSG_NOSIGNAL) == (ssize_t)sizeof record;
 }
 
 /* The last step, since it forbids the others: privileges, then files, then system calls. */
@@ -1385,7 +1388,7 @@ static sbx_step sbx__confine(const sbx__plan *p, int *which) {
     program.size = (unsigned short)p->filter_size;
     program.at = p->filter;
     i = (int)syscall(SYS_seccomp, 1, policy->kill_on_denied ? 8 : 0, &program);
-    if (i < 0 || (policy->kill_on_denied && !sbx__send_fd(3, i))) return SBX_STEP_POLICY;
+    if (i < 0 || (policy->kill_on_denied && !sbx__send_fd(3, i, SBX__NOTIFY))) return SBX_STEP_POLICY;
     if (policy->kill_on_denied) close(i);
     return SBX_STEP_NONE;
 }
@@ -1489,6 +1492,8 @@ static long long sbx__user_tasks(void) {
 
 /* ==== tree: a PID namespace that dies as a whole (Linux) ===================================== */
 
+static char *sbx__stack_top(sbx__plan *p) { return p->memory + ++p->stacks * SBX__STACK; }
+
 static int sbx__put(const char *path, const char *text) {
     int fd = open(path, O_WRONLY | O_CLOEXEC), ok = fd >= 0 && write(fd, text, strlen(text)) > 0;
     if (fd >= 0) close(fd);
@@ -1541,13 +1546,19 @@ static int sbx__init_child(void *arg) {
     return 0;
 }
 
-/* Ends the namespace and collects pid 1. */
-static void sbx__end_init(sbx *b) {
+/* Ends the namespace: two ways, since pid 1 may be stopped, and the call may be missing. */
+static void sbx__kill_init(sbx *b) {
     sbx__close(&b->fd[SBX__LIFE]);
+    if (syscall(SBX__NR_pidfd_send_signal, b->fd[SBX__INIT], SIGKILL, NULL, 0) != 0 && errno == ENOSYS)
+        kill(b->init, SIGKILL);
+}
+
+static void sbx__end_init(sbx *b) {
     if (b->init > 0) {
-        syscall(SBX__NR_pidfd_send_signal, b->fd[SBX__INIT], SIGKILL, NULL, 0);
+        sbx__kill_init(b);
         sbx__collect(b->init, 0, NULL);
     }
+    sbx__close(&b->fd[SBX__LIFE]);
     sbx__close(&b->fd[SBX__INIT]);
     b->init = 0;
 }
@@ -1563,7 +1574,7 @@ static int sbx__try_init(sbx__plan *p, sbx *b, sbx__failure *f) {
     if (sbx__pipe(&p->life, &b->fd[SBX__LIFE]) && sbx__pipe(&told, &p->report) &&
         (p->null = sbx__open_null()) >= 0) {
         SBX__SIGMASK(SIG_SETMASK, &all, &before);
-        b->init = clone(sbx__init_child, p->memory + SBX__STACK, flags, p, &pidfd);
+        b->init = clone(sbx__init_child, sbx__stack_top(p), flags, p, &pidfd);
         f->error = errno;
         SBX__SIGMASK(SIG_SETMASK, &before, NULL);
         b->fd[SBX__INIT] = p->init_fd = sbx__move_up(pidfd, 3);
@@ -1605,8 +1616,9 @@ static int sbx__start_init(sbx__plan *p, sbx *b) {
    process is, and needs a stack as large as it is used to. */
 static int sbx__enter_child(void *arg) {
     sbx__plan *p = (sbx__plan *)arg;
-    int flags = SBX__CLONE_VM | SBX__CLONE_PARENT | (p->fn ? 0 : SBX__CLONE_VFORK) | SIGCHLD;
-    char *stack = p->memory + 2 * SBX__STACK;
+    int flags = SBX__CLONE_VM | SBX__CLONE_PARENT | SBX__CLONE_PIDFD | (p->fn ? 0 : SBX__CLONE_VFORK);
+    char *stack = sbx__stack_top(p);
+    int pidfd = -1;
     pid_t pid = -1;
     if (p->fn) {
         void *room = mmap(NULL, p->fn_stack, PROT_READ | PROT_WRITE,
@@ -1616,9 +1628,10 @@ static int sbx__enter_child(void *arg) {
         stack = (char *)room + p->fn_stack;
     }
     if (syscall(SYS_setns, p->init_fd, SBX__CLONE_NEWPID | (p->user_ns ? SBX__CLONE_NEWUSER : 0)) == 0)
-        pid = clone(sbx__child, stack, flags, p);
+        pid = clone(sbx__child, stack, flags | SIGCHLD, p, &pidfd);
     if (pid < 0) sbx__quit_with(p->report, SBX_STEP_CONTAIN, 0);
     *p->born = pid;
+    sbx__send_fd(p->report, pidfd, SBX__EXIT);
     sbx__quit(0);
     return 0;
 }
@@ -1653,6 +1666,7 @@ static int sbx__start_init(sbx__plan *p, sbx *b) {
     errno = ENOSYS;
     return 0;
 }
+static void sbx__kill_init(sbx *b) { (void)b; }
 static void sbx__end_init(sbx *b) { (void)b; }
 static void sbx__collect_strays(const sbx *b) { (void)b; }
 #endif
@@ -2058,10 +2072,11 @@ static pid_t sbx__fork(sbx__plan *p, int *pidfd) {
 #if SBX__LINUX
     if (p->tree) first = sbx__enter_child;
     if (!p->fn) {
-        int flags = SBX__CLONE_VM | SBX__CLONE_VFORK | (p->tree ? 0 : SIGCHLD);
-        char *top = p->memory + SBX__STACK;
-        if (!p->tree) pid = clone(first, top, flags | SBX__CLONE_PIDFD, p, pidfd);
-        if (p->tree || (pid < 0 && errno == EINVAL)) pid = clone(first, top, flags, p); /* qemu-user */
+        int flags = SBX__CLONE_VM | SBX__CLONE_VFORK;
+        char *top = sbx__stack_top(p);
+        if (p->tree) pid = clone(first, top, flags, p);
+        else pid = clone(first, top, flags | SIGCHLD | SBX__CLONE_PIDFD, p, pidfd);
+        if (pid < 0 && errno == EINVAL && !p->tree) pid = clone(first, top, flags | SIGCHLD, p); /* qemu */
     }
 #endif
     if (p->fn || !SBX__LINUX) {
@@ -2075,11 +2090,35 @@ static pid_t sbx__fork(sbx__plan *p, int *pidfd) {
         pid = *p->born;
     }
 #if SBX__LINUX
-    if (pid > 0 && *pidfd < 0) *pidfd = (int)syscall(SBX__NR_pidfd_open, pid, 0);
+    if (pid > 0 && *pidfd < 0 && !p->tree) *pidfd = (int)syscall(SBX__NR_pidfd_open, pid, 0);
     *pidfd = sbx__move_up(*pidfd, 3);
 #endif
     errno = error;
     return pid;
+}
+
+static void sbx__read_report(sbx *b) {
+    sbx__failure f;
+    ssize_t n = -1;
+    errno = ENOTSOCK;
+#if SBX__LINUX
+    if (b->enforced & SBX_BY_TREE) {
+        sbx__packet packet;
+        sbx__pack(&packet, &f);
+        n = recvmsg(b->fd[SBX__REPORT], &packet.head, MSG_CMSG_CLOEXEC);
+        if (n > 0 && packet.head.msg_controllen >= CMSG_LEN(sizeof(int))) {
+            int *fd = &b->fd[f.which];
+            memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&packet.head)), sizeof *fd);
+            *fd = sbx__move_up(*fd, 3);
+            if (*fd > b->top_fd) b->top_fd = *fd;
+            return;
+        }
+    }
+#endif
+    if (n < 0 && errno == ENOTSOCK) n = read(b->fd[SBX__REPORT], &f, sizeof f);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n == (ssize_t)sizeof f) b->failure = f;
+    sbx__close(&b->fd[SBX__REPORT]); /* exec closed the other end: it has started */
 }
 
 static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
@@ -2093,6 +2132,7 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
     b->pid = sbx__fork(p, &b->fd[SBX__EXIT]);
     if (b->pid < 0)
         return sbx__refuse(r, SBX_STEP_SPAWN, errno, "no new process: %s", strerror(errno));
+    if (p->tree && b->pid > 0) sbx__read_report(b); /* its pidfd */
     b->late = sbx__now() >= b->deadline;
     for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
     sbx__close(&p->report);
@@ -2181,7 +2221,10 @@ static void sbx__take(sbx *b, int i, size_t n, size_t room) {
         sbx__stop(b, SBX_SAW_CANCEL);
     if (keep == n) return;
     o->truncated = 1;
-    if (!room) b->failure.error = ENOMEM;
+    if (!room) { /* the host is out of memory: from here on nothing is kept, so that there is no hole */
+        b->failure.error = ENOMEM;
+        b->cfg.output_bytes = b->kept;
+    }
     if (!b->cfg.truncate_output) sbx__stop(b, SBX_SAW_OUTPUT_CAP);
 }
 
@@ -2519,9 +2562,7 @@ static void sbx__leave(sbx *b, long long now) {
     b->look_step = 100;
     if (b->late && b->seen.signal == SIGKILL && !b->stopping) b->seen.saw |= SBX_SAW_DEADLINE;
     sbx__signal(b, SIGKILL); /* the group first: fewer runners compete with the end of pid 1 */
-#if SBX__LINUX
-    if (b->init) syscall(SBX__NR_pidfd_send_signal, b->fd[SBX__INIT], SIGKILL, NULL, 0);
-#endif
+    if (b->init) sbx__kill_init(b);
     if (!b->gone) sbx__collect(b->pid, 0, &b->usage); /* else the number may be another child's */
 }
 
@@ -2534,7 +2575,9 @@ static int sbx__all_dead(const sbx *b) {
     int pid;
     alive = !dir;
     while (dir && (pid = sbx__next_pid(dir)) != 0)
-        if (sbx__proc_stat("/proc", pid, &t) && t.group == (int)b->pid && !t.dead) alive = 1;
+        if (sbx__proc_stat("/proc", pid, &t) && t.group == (int)b->pid &&
+            (!t.dead || t.parent == (int)getpid()))
+            alive = 1;
     if (dir) closedir(dir);
 #endif
     return !alive && b->pid;
@@ -2555,8 +2598,6 @@ static int sbx__is_empty(sbx *b, long long now) {
     return empty && (!b->cgroup || sbx__leave_cgroup(b));
 }
 
-static void sbx__read_report(sbx *b);
-
 /* Then read what is still in the pipes, and let go of them. */
 static void sbx__clear(sbx *b, long long now) {
     static const int done[] = {SBX__IN, SBX__OUT, SBX__ERR, SBX__REPORT, SBX__NOTIFY, SBX__LIFE};
@@ -2574,29 +2615,6 @@ static void sbx__clear(sbx *b, long long now) {
 }
 
 /* ==== the loop: one turn of a box, and waiting for many ====================================== */
-
-static void sbx__read_report(sbx *b) {
-    sbx__failure f;
-    ssize_t n = -1;
-    errno = ENOTSOCK;
-#if SBX__LINUX
-    if (b->cfg.policy) { /* maybe a socket */
-        sbx__packet packet;
-        sbx__pack(&packet, &f);
-        n = recvmsg(b->fd[SBX__REPORT], &packet.head, MSG_CMSG_CLOEXEC);
-        if (n > 0 && packet.head.msg_controllen >= CMSG_LEN(sizeof(int))) {
-            memcpy(&b->fd[SBX__NOTIFY], CMSG_DATA(CMSG_FIRSTHDR(&packet.head)), sizeof(int));
-            b->fd[SBX__NOTIFY] = sbx__move_up(b->fd[SBX__NOTIFY], 3);
-            if (b->fd[SBX__NOTIFY] > b->top_fd) b->top_fd = b->fd[SBX__NOTIFY];
-            return; /* the record itself is empty */
-        }
-    }
-#endif
-    if (n < 0 && errno == ENOTSOCK) n = read(b->fd[SBX__REPORT], &f, sizeof f);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (n == (ssize_t)sizeof f) b->failure = f;
-    sbx__close(&b->fd[SBX__REPORT]); /* exec closed the other end: it has started */
-}
 
 /* For reasons that come from outside: a program that has ended meanwhile keeps its own verdict. */
 static void sbx__stop_running(sbx *b, unsigned reason, long long now) {
@@ -2724,8 +2742,7 @@ SBX_API sbx_verdict sbx_classify(const sbx_evidence *e, int *certain) {
     *certain = 1;
     for (i = 0; i < sizeof proven / sizeof proven[0]; i++)
         if (e->saw & proven[i].saw) return proven[i].verdict;
-    if (!e->signal && e->saw & SBX_SAW_NO_RESULT) return SBX_NO_RESULT;
-    if (!e->signal && e->exit_code == 0) return SBX_OK;
+    if (!e->signal && e->exit_code == 0) return e->saw & SBX_SAW_NO_RESULT ? SBX_NO_RESULT : SBX_OK;
     /* From here on a limit may have worked inside the program, where nobody saw it. */
     *certain = !memory && !file;
     if ((e->signal == SIGXCPU || e->signal == SIGKILL) && e->saw & SBX_SAW_CPU_SPENT) {
@@ -2736,7 +2753,7 @@ SBX_API sbx_verdict sbx_classify(const sbx_evidence *e, int *certain) {
         return SBX_FILE_LIMIT;
     if (memory && (e->saw & SBX_SAW_MEMORY_TEXT || (e->signal && e->saw & SBX_SAW_MEMORY_PEAK)))
         return SBX_MEMORY_LIMIT;
-    return e->signal ? SBX_CRASHED : SBX_EXITED;
+    return e->signal ? SBX_CRASHED : e->saw & SBX_SAW_NO_RESULT ? SBX_NO_RESULT : SBX_EXITED;
 }
 
 /* Does the end of the text hold one of the words, whatever its case? */
@@ -3004,6 +3021,7 @@ SBX_API sbx_verdict sbx_call(const sbx_config *config, sbx_fn fn, void *arg, voi
     plan.arg = arg;
     plan.ret_size = ret_size;
     sbx__blank(r);
+    r->user = config ? config->user : NULL;
     if (!fn) sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "fn = NULL: there is no function to call");
     else if ((ret_size && !ret) || ret_size > (size_t)-1 / 4)
         sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "ret_size = %lu, but ret is %s",
@@ -3089,8 +3107,10 @@ SBX_API size_t sbx_utf8_prefix(const char *text, size_t size, size_t max) {
 }
 
 SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling) {
-    sbx_config top = *ceiling;
+    sbx_config top;
     size_t i;
+    if (!config || !ceiling) return;
+    top = *ceiling;
     for (i = 0; i < SBX__FIELDS; i++) {
         long long *mine = sbx__value(config, i), *most = sbx__value(&top, i);
         long long want = *mine ? *mine : sbx__fields[i].zero, limit = *most ? *most : sbx__fields[i].zero;
@@ -3108,6 +3128,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling) {
 #ifdef __cplusplus
 }
 #endif
+#endif /* not too late */
 #endif /* SBX_IMPLEMENTATION */
 
 /* CHANGES
