@@ -1012,6 +1012,8 @@ static void tell(const char *what, long got) {
     fprintf(stderr, "%s: %s\n", what, got < 0 ? strerror(errno) : "done");
 }
 
+static int ready_fd = -1; /* closed by the one that has done its trick */
+
 static void nest_namespaces(int levels) {
     int own = geteuid() == 0 ? CLONE_NEWPID | CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWPID;
     while (levels-- > 0) {
@@ -1019,6 +1021,7 @@ static void nest_namespaces(int levels) {
         tell("nested namespace", got);
         if (got < 0) return;
         if (spawn() > 0) {
+            close(ready_fd);
             while (wait(NULL) > 0) {
             }
             _exit(0);
@@ -1082,6 +1085,7 @@ static int mode_tree_hostile(int argc, char **argv) {
     if (argc < 3 || pipe(ready) < 0) return 96;
     if (spawn() == 0) {
         close(ready[0]);
+        ready_fd = ready[1];
         setsid();
         tether(argv[1]);
         meddle(how, atoi(more));

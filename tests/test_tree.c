@@ -1,0 +1,1467 @@
+/* The whole tree: nothing of it gets away, nothing of it is overlooked, and an ordinary program
+   does not notice. The numbers are those of the list of attacks; treesoak.c repeats them by the
+   hundred. What makes processes or changes the host runs in a copy of the program, see tree.h. */
+#include "tree.h"
+
+#ifndef __linux__
+
+UTEST(tree, nothing_contains_one_here) {
+    sbx_config config = {0};
+    sbx_result result;
+    config.argv = test_child_argv("exit", "0");
+    config.contain = SBX_CONTAIN_TREE;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_NOT_STARTED, result);
+    EXPECT_EQ(SBX_STEP_CONTAIN, (int)result.step);
+    sbx_free(&result);
+}
+
+#else
+
+#include <grp.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+
+/* ==== Can there be a tree here at all? Asked without the header under test. ================== */
+
+static int put_text(const char *path, const char *text) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : write(fd, text, strlen(text));
+    if (fd >= 0) close(fd);
+    return size == (ssize_t)strlen(text);
+}
+
+/* A user namespace for this process. inner = its number in there; -1 = none is mapped. */
+static int own_users(long inner_uid, long inner_gid, int more) {
+    long uid = (long)geteuid(), gid = (long)getegid();
+    if (syscall(SYS_unshare, (long)(CLONE_NEWUSER | more)) < 0) return 0;
+    if (inner_uid < 0) return 1;
+    put_text("/proc/self/setgroups", "deny");
+    return put_text("/proc/self/uid_map", test_text("%ld %ld 1", inner_uid, uid)) &&
+           put_text("/proc/self/gid_map", test_text("%ld %ld 1", inner_gid, gid));
+}
+
+/* A mount namespace of its own; as an ordinary user inside a user namespace with the same ids. */
+static int own_mounts(void) {
+    if (geteuid() == 0 ? syscall(SYS_unshare, (long)CLONE_NEWNS) < 0
+                       : !own_users((long)geteuid(), (long)getegid(), CLONE_NEWNS)) return 0;
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+static void drop_capabilities(void) {
+    unsigned caps[8] = {0x20080522u, 0, 0, 0, 0, 0, 0, 0};
+    syscall(SYS_capset, caps, caps + 2);
+}
+
+static const char *try_a_namespace(void *arg) {
+    pid_t pid;
+    int status;
+    (void)arg;
+    TEST_MUST(geteuid() == 0 ? syscall(SYS_unshare, (long)CLONE_NEWPID) == 0
+                             : own_users((long)geteuid(), (long)getegid(), CLONE_NEWPID));
+    pid = fork();
+    if (pid == 0) _exit(getpid() == 1 ? 0 : 1);
+    TEST_MUST(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+    return "";
+}
+
+static int tree_is_possible(void) {
+    static int known = -1;
+    if (known < 0) known = !test_is_portable() && !*test_in_copy(try_a_namespace, NULL);
+    return known;
+}
+
+#define NEED_TREE()                                                                                \
+    do {                                                                                           \
+        if (!tree_is_possible()) UTEST_SKIP("no PID namespace can be had here");                   \
+    } while (0)
+
+#define EXPECT_WELL(text)                                                                          \
+    do {                                                                                           \
+        const char *text_ = (text);                                                                \
+        if (strncmp(text_, "skip: ", 6) == 0) UTEST_SKIP(text_ + 6);                               \
+        EXPECT_STREQ("", text_);                                                                   \
+    } while (0)
+
+UTEST(tree, refused_where_there_is_none) {
+    sbx_config config = {0};
+    sbx_result result;
+    if (tree_is_possible()) UTEST_SKIP("there is one here");
+    config.argv = test_child_argv("exit", "0");
+    config.contain = SBX_CONTAIN_TREE;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_NOT_STARTED, result);
+    EXPECT_EQ(SBX_STEP_CONTAIN, (int)result.step);
+    EXPECT_NE((char *)NULL, strstr(result.message, "SBX_CONTAIN_TREE"));
+    sbx_free(&result);
+    config.contain = SBX_CONTAIN_AUTO;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_FALSE(result.enforced & SBX_BY_TREE);
+    sbx_free(&result);
+}
+
+/* ==== 1 to 10: leaving, staying, refusing to die ============================================== */
+
+static const char *host_of_attacks(void *number) {
+    size_t i;
+    int ran = 0;
+    for (i = 0; i < TREE_ATTACKS; i++) {
+        const tree_attack *a = &tree_attacks[i];
+        const char *flaw;
+        if (atoi(a->name) != *(const int *)number) continue;
+        flaw = tree_attack_once(a);
+        if (*flaw) return test_text("%s: %s", a->name, flaw);
+        ran++;
+    }
+    return ran ? "" : "no such attack";
+}
+
+static const char *attacks_in_corral(int number) {
+    corral c;
+    memset(&c, 0, sizeof c);
+    c.host = host_of_attacks;
+    c.arg = &number;
+    return in_corral(&c);
+}
+
+#define TREE_ATTACK(name, number)                                                                  \
+    UTEST(tree, name) {                                                                            \
+        NEED_TREE();                                                                               \
+        EXPECT_WELL(attacks_in_corral(number));                                                    \
+    }
+
+TREE_ATTACK(a01_setsid, 1)
+TREE_ATTACK(a02_daemon, 2)
+TREE_ATTACK(a03_setpgid, 3)
+TREE_ATTACK(a04_fork_bomb, 4)
+TREE_ATTACK(a05_ignores_signals, 5)
+TREE_ATTACK(a06_stops_itself, 6)
+TREE_ATTACK(a07_stops_its_children, 7)
+TREE_ATTACK(a08_clone_parent, 8)
+TREE_ATTACK(a09_closes_its_streams, 9)
+TREE_ATTACK(a10_grandchild_with_the_pipes, 10)
+TREE_ATTACK(a37_meddles_with_pid_1, 37)
+
+static int saw_full(void *user, sbx_stream stream, const char *data, size_t size) {
+    (void)stream;
+    if (size >= 4 && memcmp(data, "full", 4) == 0) *(int *)user = 1;
+    return 0;
+}
+
+/* From the cancel to the return of sbx_finish, in ms; -1 = it did not come to that. */
+static long long time_to_kill(const char *how, const char *live) {
+    sbx_config config = {0};
+    sbx_result result;
+    test_tether tether;
+    long long start, ms = -1;
+    int full = 0, ended = 0;
+    sbx *box;
+    if (!test_tether_open(&tether)) return -1;
+    config.argv = test_child_argv("tree_bomb", how, tether.path, live, "20000");
+    config.contain = SBX_CONTAIN_TREE;
+    config.timeout_ms = LONG_MS;
+    config.grace_ms = -1;
+    config.on_output = saw_full;
+    config.user = &full;
+    box = sbx_start(&config, &result);
+    while (box && !full && !ended) ended = sbx_poll(box, 10);
+    start = test_now_ms();
+    if (box) sbx_cancel(box);
+    if (box && sbx_finish(box, &result) == SBX_CANCELLED && !test_tether_held(&tether))
+        ms = test_now_ms() - start;
+    if (!test_tether_close(&tether)) ms = -1;
+    sbx_free(&result);
+    return ms;
+}
+
+static const char *kill_300(void *how) {
+    long long ms = time_to_kill((const char *)how, "300");
+    TEST_MUST(ms >= 0);
+    return ms < 5000 ? "" : test_text("took %lld ms", ms); /* a second, and slow machines */
+}
+
+UTEST(tree, a04_kills_300_forking_processes) {
+    static const char *const how[] = {"relay+setsid", "spin+setsid"};
+    size_t i;
+    corral c;
+    NEED_TREE();
+    memset(&c, 0, sizeof c);
+    c.host = kill_300;
+    for (i = 0; i < 2; i++) {
+        c.arg = (void *)(size_t)how[i];
+        EXPECT_WELL(in_corral(&c));
+    }
+}
+
+/* A descendant kills all of the tree but pid 1: that is a crash of the program, nothing more. */
+UTEST(tree, a28_kill_all_reaches_the_tree_only) {
+    sbx_config config = {0};
+    sbx_result result;
+    test_tether tether;
+    char space[64];
+    ssize_t size;
+    NEED_TREE();
+    size = readlink("/proc/self/ns/pid", space, sizeof space - 1);
+    ASSERT_GT(size, 0);
+    space[size] = 0;
+    ASSERT_TRUE(test_tether_open(&tether));
+    config.argv = test_child_argv("tree_hostile", "all", tether.path, "stay", space);
+    config.contain = SBX_CONTAIN_TREE;
+    config.timeout_ms = LONG_MS;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_CRASHED, result);
+    EXPECT_EQ(SIGKILL, result.signal);
+    EXPECT_EQ((char *)NULL, strstr(result.out.data, "not here"));
+    EXPECT_FALSE(test_tether_held(&tether));
+    EXPECT_TRUE(test_tether_close(&tether));
+    sbx_free(&result);
+}
+
+/* ==== 37: the host dies ======================================================================= */
+
+static const char *host_dies(const char *how, int death, int kill_after_us, int threads) {
+    size_t i;
+    int ran = 0;
+    for (i = 0; i < DOOMED_ATTACKS; i++) {
+        const tree_attack *a = &doomed_attacks[i];
+        const char *flaw;
+        if (how && strcmp(a->how, how) != 0) continue;
+        flaw = tree_host_dies(a, death, kill_after_us, threads, NULL);
+        if (*flaw) return test_text("%s: %s", a->name, flaw);
+        ran++;
+    }
+    return ran ? "" : "no such attack";
+}
+
+#define HOST_IS_KILLED(name, how)                                                                  \
+    UTEST(tree, a37_host_is_killed_##name) {                                                       \
+        NEED_TREE();                                                                               \
+        EXPECT_WELL(host_dies(how, DIES_BY_KILL, -1, 0));                                          \
+    }
+
+HOST_IS_KILLED(setsid, "setsid")
+HOST_IS_KILLED(daemon, "daemon")
+HOST_IS_KILLED(clone_parent, "parent")
+HOST_IS_KILLED(clone_parent_setsid, "parent_setsid")
+HOST_IS_KILLED(stubborn, "stay+setsid+stubborn")
+HOST_IS_KILLED(forking, "relay+setsid")
+HOST_IS_KILLED(spinning, "spin+setsid")
+HOST_IS_KILLED(stopped, "children")
+HOST_IS_KILLED(nested, "nested")
+HOST_IS_KILLED(pipe_of_pid_1_held, "fds")
+HOST_IS_KILLED(descriptors_stolen, "steal")
+HOST_IS_KILLED(pid_1_traced, "seize")
+HOST_IS_KILLED(pid_1_attached, "attach")
+HOST_IS_KILLED(pid_1_stopped, "stop")
+HOST_IS_KILLED(pid_1_starved, "idle")
+HOST_IS_KILLED(host_reached_for, "host")
+
+UTEST(tree, a37_host_ends_in_other_ways) {
+    NEED_TREE();
+    EXPECT_WELL(host_dies("setsid", DIES_BY_ABORT, -1, 0));
+    EXPECT_WELL(host_dies("setsid", DIES_BY_FAULT, -1, 0));
+    EXPECT_WELL(host_dies("setsid", DIES_BY_EXIT, -1, 0));
+    EXPECT_WELL(host_dies("setsid", DIES_BY_EXEC, -1, 0));
+}
+
+UTEST(tree, a37_host_with_threads_is_killed) {
+    NEED_TREE();
+    EXPECT_WELL(host_dies("setsid", DIES_BY_KILL, -1, 3));
+    EXPECT_WELL(host_dies("relay+setsid", DIES_BY_KILL, -1, 3));
+    EXPECT_WELL(host_dies("setsid", DIES_BY_ABORT, -1, 3));
+}
+
+UTEST(tree, a37_host_is_killed_while_it_starts) {
+    int us;
+    NEED_TREE();
+    for (us = 0; us < 4000; us += 150) EXPECT_WELL(host_dies("setsid", DIES_BY_KILL, us, us % 2));
+}
+
+/* ==== 38: the thread that started the box ends ================================================ */
+
+typedef struct started {
+    sbx_config config;
+    sbx *box;
+    sbx_result result;
+} started;
+
+static void *start_and_end(void *arg) {
+    started *s = (started *)arg;
+    s->box = sbx_start(&s->config, &s->result);
+    return NULL;
+}
+
+UTEST(tree, a38_starting_thread_ends) {
+    static const sbx_contain contain[] = {SBX_CONTAIN_TREE, SBX_CONTAIN_GROUP};
+    int i;
+    NEED_TREE();
+    for (i = 0; i < 2; i++) {
+        started s;
+        pthread_t thread;
+        memset(&s, 0, sizeof s);
+        s.config.argv = test_child_argv("sleep", "300", "9");
+        s.config.contain = contain[i];
+        ASSERT_EQ(0, pthread_create(&thread, NULL, start_and_end, &s));
+        ASSERT_EQ(0, pthread_join(thread, NULL));
+        ASSERT_NE((sbx *)NULL, s.box);
+        EXPECT_EQ(0, sbx_poll(s.box, 100)); /* lives on without that thread */
+        EXPECT_EQ(SBX_EXITED, (int)sbx_finish(s.box, &s.result));
+        EXPECT_EQ(9, s.result.exit_code);
+        EXPECT_FALSE(test_has_children());
+        sbx_free(&s.result);
+    }
+}
+
+/* ==== 47: hosts in odd places ================================================================= */
+
+enum { TREE_NO, TREE_YES, TREE_MAY };
+
+static int seven(void *arg, void *ret, size_t size) {
+    (void)arg, (void)size;
+    *(int *)ret = 7;
+    return 0;
+}
+
+/* What is promised is kept, and what is not there is said: by `enforced`, or by a refusal. */
+static const char *escape_attempt(const char *how, sbx_contain contain, int *tree) {
+    sbx_config config = {0};
+    sbx_result result;
+    test_tether tether;
+    const char *flaw;
+    TEST_MUST(test_tether_open(&tether));
+    config.argv = test_child_argv("escape", how, tether.path, "0", "close");
+    config.contain = contain;
+    config.timeout_ms = LONG_MS;
+    flaw = test_run(&config, &result);
+    *tree = (result.enforced & SBX_BY_TREE) != 0;
+    if (*tree || result.verdict == SBX_NOT_STARTED) {
+        if (test_tether_held(&tether)) flaw = "somebody got away";
+    } else if (strstr(flaw, "child (or zombie)") && strncmp(how, "parent", 6) == 0) {
+        flaw = ""; /* the group does not hold that one, and nobody said it would */
+    }
+    if (!*flaw && result.verdict == SBX_NOT_STARTED &&
+        (result.step != SBX_STEP_CONTAIN || contain == SBX_CONTAIN_AUTO ||
+         test_tether_lines(&tether)))
+        flaw = test_text("not refused as it should be: %s", result.message);
+    if (!*flaw && result.verdict != SBX_NOT_STARTED && result.verdict != SBX_OK)
+        flaw = test_text("%s: %s", sbx_verdict_name(result.verdict), result.message);
+    if (!*flaw && result.wall_us > 10000000) flaw = "took too long";
+    if (!test_tether_close(&tether) && !*flaw) flaw = "somebody holds on to the tether";
+    while (waitpid(-1, NULL, WNOHANG | __WALL) > 0) {
+    }
+    sbx_free(&result);
+    return *flaw ? test_text("escape %s: %s", how, flaw) : "";
+}
+
+#define MUST_BE_WELL(text)                                                                         \
+    do {                                                                                           \
+        const char *text_ = (text);                                                                \
+        if (*text_) return text_;                                                                  \
+    } while (0)
+
+/* Orphans in sessions of their own, 8 x 40 MB under 64 MB. */
+static const char *memory_holds(sbx_contain contain) {
+    sbx_config config = {0};
+    sbx_result result;
+    test_tether tether;
+    const char *flaw;
+    TEST_MUST(test_tether_open(&tether));
+    config.argv = test_child_argv("tree_memory", tether.path, "40", "8");
+    config.contain = contain;
+    config.timeout_ms = LONG_MS;
+    config.memory_bytes = 64 * MB;
+    flaw = test_run(&config, &result);
+    if (!*flaw && result.enforced & SBX_BY_WATCH &&
+        (result.verdict != SBX_MEMORY_LIMIT || !result.certain ||
+         !(result.evidence & SBX_SAW_MEMORY_SUM)))
+        flaw = test_text("memory: %s: %s", sbx_verdict_name(result.verdict), result.message);
+    if (!*flaw && !(result.enforced & (SBX_BY_WATCH | SBX_BY_RLIMIT_AS)))
+        flaw = "memory_bytes is in force by nothing";
+    if (!*flaw && result.wall_us > 10000000) flaw = "memory: took too long";
+    if (!*flaw && test_tether_held(&tether)) flaw = "memory: somebody is left";
+    if (!test_tether_close(&tether) && !*flaw) flaw = "memory: somebody holds the tether";
+    sbx_free(&result);
+    return flaw;
+}
+
+static const char *place_holds(int expected) {
+    static const char *const how[] = {"setsid", "daemon", "parent_setsid_exits", "parent_setsid"};
+    sbx_config config = {0};
+    sbx_result result;
+    int tree = 0, by_auto = 0, ret = 0;
+    size_t i;
+    config.argv = test_child_argv("exit", "3");
+    MUST_BE_WELL(test_run(&config, &result));
+    TEST_MUST(result.verdict == SBX_EXITED && result.exit_code == 3);
+    by_auto = (result.enforced & SBX_BY_TREE) != 0;
+    if (expected != TREE_MAY && by_auto != expected)
+        return test_text("AUTO is %s here", by_auto ? "a tree" : "no tree");
+    sbx_free(&result);
+    for (i = 0; i < 4; i++) {
+        MUST_BE_WELL(escape_attempt(how[i], SBX_CONTAIN_AUTO, &tree));
+        TEST_MUST(tree == by_auto);
+        MUST_BE_WELL(escape_attempt(how[i], SBX_CONTAIN_TREE, &tree));
+        TEST_MUST(tree == by_auto);
+    }
+    if (by_auto) MUST_BE_WELL(memory_holds(SBX_CONTAIN_AUTO));
+    config.argv = (const char *const[]){"/no/such/program", NULL};
+    MUST_BE_WELL(test_run(&config, &result));
+    TEST_MUST(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_EXEC);
+    sbx_free(&result);
+    config.argv = NULL;
+    TEST_MUST(sbx_call(&config, seven, NULL, &ret, sizeof ret, &result) == SBX_OK && ret == 7);
+    TEST_MUST(((result.enforced & SBX_BY_TREE) != 0) == by_auto);
+    TEST_MUST(!test_has_children());
+    sbx_free(&result);
+    return "";
+}
+
+/* Each of these makes the place, as far as this user may, and then looks whether it holds there. */
+static const char *place_plain(void *arg) {
+    (void)arg;
+    return place_holds(TREE_YES);
+}
+
+static const char *place_root_in_user_namespace(void *arg) {
+    (void)arg;
+    if (!own_users(0, 0, 0)) return "skip: no user namespace";
+    return place_holds(TREE_YES);
+}
+
+static const char *place_user_in_user_namespace(void *arg) {
+    (void)arg;
+    if (!own_users(1000, 1000, 0)) return "skip: no user namespace";
+    drop_capabilities();
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    return place_holds(TREE_YES);
+}
+
+static const char *place_nobody_in_user_namespace(void *arg) { /* no ids are mapped */
+    (void)arg;
+    if (!own_users(-1, -1, 0)) return "skip: no user namespace";
+    drop_capabilities();
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    return place_holds(TREE_NO);
+}
+
+static const char *place_without_user_namespaces(void *arg) {
+    (void)arg;
+    if (!own_users(1000, 1000, 0)) return "skip: no user namespace";
+    if (!put_text("/proc/sys/user/max_user_namespaces", "0")) return "skip: no such setting";
+    drop_capabilities();
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    return place_holds(TREE_NO);
+}
+
+static const char *place_without_pid_namespaces(void *arg) {
+    (void)arg;
+    if (!own_users(0, 0, 0)) return "skip: no user namespace";
+    if (!put_text("/proc/sys/user/max_pid_namespaces", "0")) return "skip: no such setting";
+    return place_holds(TREE_NO);
+}
+
+/* No /proc of its own then: what the tree sees is the host's, and the host must count with that. */
+static const char *place_without_mount_namespaces(void *arg) {
+    (void)arg;
+    if (!own_users(1000, 1000, 0)) return "skip: no user namespace";
+    if (!put_text("/proc/sys/user/max_mnt_namespaces", "0")) return "skip: no such setting";
+    drop_capabilities();
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    return place_holds(TREE_YES);
+}
+
+static const char *place_without_proc(void *arg) {
+    int user = geteuid() != 0;
+    (void)arg;
+    test_child();
+    if (!own_mounts()) return "skip: no mount namespace";
+    TEST_MUST(mount("none", "/proc", "tmpfs", 0, NULL) == 0);
+    if (user) drop_capabilities();
+    return place_holds(user ? TREE_NO : TREE_MAY);
+}
+
+/* As containers do it: something of /proc is covered, and the kernel refuses a fresh one then. */
+static const char *place_with_masked_proc(void *arg) {
+    int user = geteuid() != 0;
+    (void)arg;
+    if (!own_mounts()) return "skip: no mount namespace";
+    TEST_MUST(mount("/dev/null", "/proc/version", NULL, MS_BIND, NULL) == 0);
+    if (user) drop_capabilities();
+    if (user) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    return place_holds(TREE_YES);
+}
+
+/* Without the system's cat, or with one that does not start, pid 1 is made in another way. */
+static const char *place_without_cat(void *arg) {
+    const char *instead = (const char *)arg;
+    char dir[PATH_MAX], real[PATH_MAX], file[PATH_MAX + 16];
+    int user = geteuid() != 0;
+    snprintf(file, sizeof file, "%s/cat", test_tmpdir(dir));
+    TEST_MUST(realpath("/bin/cat", real) != NULL);
+    if (instead) test_write_file(dir, "cat", instead, strlen(instead), 0755);
+    if (!own_mounts()) {
+        test_remove_tree(dir);
+        return "skip: no mount namespace";
+    }
+    TEST_MUST(mount(instead ? file : "/dev/null", real, NULL, MS_BIND, NULL) == 0);
+    test_remove_tree(dir);
+    if (user) drop_capabilities();
+    if (user) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    MUST_BE_WELL(place_holds(TREE_YES));
+    return host_of_attacks(&(int){37});
+}
+
+static int bind_into(const char *root, const char *path) {
+    const char *to = test_text("%s%s", root, path);
+    struct stat about;
+    char part[PATH_MAX];
+    size_t i;
+    if (stat(path, &about) < 0) return errno == ENOENT;
+    for (i = 1; to[i]; i++)
+        if (to[i] == '/') {
+            snprintf(part, sizeof part, "%.*s", (int)i, to);
+            mkdir(part, 0755);
+        }
+    mkdir(to, 0755);
+    return mount(path, to, NULL, MS_BIND | MS_REC, NULL) == 0;
+}
+
+static const char *place_in_chroot(void *with_proc) {
+    static const char *const kept[] = {"/bin", "/lib", "/lib64", "/usr", "/dev", "/tmp"};
+    char root[PATH_MAX], child_dir[PATH_MAX];
+    int user = geteuid() != 0;
+    size_t i;
+    snprintf(child_dir, sizeof child_dir, "%s", test_child());
+    *strrchr(child_dir, '/') = 0;
+    if (!own_mounts()) return "skip: no mount namespace";
+    TEST_MUST(mount("none", "/mnt", "tmpfs", 0, NULL) == 0);
+    snprintf(root, sizeof root, "/mnt");
+    for (i = 0; i < sizeof kept / sizeof *kept; i++) TEST_MUST(bind_into(root, kept[i]));
+    TEST_MUST(strncmp(child_dir, "/tmp/", 5) == 0 || bind_into(root, child_dir));
+    if (*(const int *)with_proc) TEST_MUST(bind_into(root, "/proc"));
+    TEST_MUST(chroot(root) == 0 && chdir("/") == 0);
+    if (user) drop_capabilities();
+    if (user) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    return place_holds(user ? TREE_NO : TREE_MAY); /* no user namespace can be made in a chroot */
+}
+
+/* A host in a PID namespace of its own: as pid 1 or not, with a /proc that fits or an outer one. */
+typedef struct inner_place {
+    int first, own_proc;
+} inner_place;
+
+static const char *place_in_pid_namespace(void *arg) {
+    const inner_place *place = (const inner_place *)arg;
+    int user = geteuid() != 0, fds[2], status;
+    char text[1024] = "";
+    pid_t pid;
+    test_child();
+    if (!own_mounts() || syscall(SYS_unshare, (long)CLONE_NEWPID) < 0) return "skip: no namespace";
+    TEST_MUST(pipe2(fds, O_CLOEXEC) == 0);
+    pid = fork();
+    TEST_MUST(pid >= 0);
+    if (pid == 0) {
+        const char *answer = "";
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        if (place->own_proc && mount("proc", "/proc", "proc", 0, NULL) < 0)
+            answer = "skip: no /proc";
+        if (!*answer && !place->first && (pid = fork()) > 0) { /* the next one is the host */
+            while (waitpid(-1, &status, 0) != pid) {
+            }
+            _exit(0);
+        }
+        if (user) drop_capabilities();
+        if (user) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+        if (!*answer) answer = place_holds(TREE_MAY);
+        if (write(fds[1], answer, strlen(answer) + 1) < 0) _exit(98);
+        _exit(0);
+    }
+    close(fds[1]);
+    TEST_MUST(waitpid(pid, &status, 0) == pid);
+    if (read(fds[0], text, sizeof text - 1) <= 0) return "the host inside gave no answer";
+    return test_text("%s", text);
+}
+
+static const char *place_undumpable(void *arg) {
+    (void)arg;
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    return place_holds(TREE_MAY);
+}
+
+static const char *in_place(const char *(*place)(void *), void *arg) {
+    corral c;
+    memset(&c, 0, sizeof c);
+    c.host = place;
+    c.arg = arg;
+    c.patience_ms = 500; /* namespaces of the place itself end with the host */
+    return in_corral(&c);
+}
+
+#define PLACE(name, function, arg)                                                                 \
+    UTEST(tree, a47_##name) {                                                                      \
+        NEED_TREE();                                                                               \
+        EXPECT_WELL(in_place(function, arg));                                                      \
+    }
+
+PLACE(ordinary_host, place_plain, NULL)
+PLACE(root_of_a_user_namespace, place_root_in_user_namespace, NULL)
+PLACE(user_in_a_user_namespace, place_user_in_user_namespace, NULL)
+PLACE(nobody_in_a_user_namespace, place_nobody_in_user_namespace, NULL)
+PLACE(no_user_namespaces, place_without_user_namespaces, NULL)
+PLACE(no_pid_namespaces, place_without_pid_namespaces, NULL)
+PLACE(no_mount_namespaces, place_without_mount_namespaces, NULL)
+PLACE(no_proc, place_without_proc, NULL)
+PLACE(masked_proc, place_with_masked_proc, NULL)
+PLACE(no_cat, place_without_cat, NULL)
+PLACE(cat_that_is_no_program, place_without_cat, (void *)(size_t)"no program")
+PLACE(chroot_without_proc, place_in_chroot, &(int){0})
+PLACE(chroot_with_proc, place_in_chroot, &(int){1})
+PLACE(pid_namespace, place_in_pid_namespace, (&(inner_place){0, 1}))
+PLACE(first_of_a_pid_namespace, place_in_pid_namespace, (&(inner_place){1, 1}))
+PLACE(outer_proc, place_in_pid_namespace, (&(inner_place){0, 0}))
+PLACE(first_with_outer_proc, place_in_pid_namespace, (&(inner_place){1, 0}))
+PLACE(undumpable_host, place_undumpable, NULL)
+
+/* Namespaces that are not given back would soon be missed: only so many are allowed. */
+static const char *few_namespaces(void *arg) {
+    static const char *const kinds[] = {"user", "pid", "mnt"};
+    static const char *const missing[] = {"/no/such/program", NULL};
+    int i, ret;
+    long inner = *(const int *)arg;
+    if (!own_users(inner, inner, 0)) return "skip: no user namespace";
+    for (i = 0; i < 3; i++)
+        if (!put_text(test_text("/proc/sys/user/max_%s_namespaces", kinds[i]), "25"))
+            return "skip: no such setting";
+    for (i = 0; i < 100; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.contain = SBX_CONTAIN_TREE;
+        config.timeout_ms = i % 5 == 2 ? 5 : LONG_MS;
+        config.grace_ms = -1;
+        if (i % 5 == 4) {
+            sbx_call(&config, seven, NULL, &ret, sizeof ret, &result);
+        } else {
+            config.argv = test_child_argv(i % 5 == 2 ? "sleep" : "exit", i % 5 == 2 ? "9999" : "0");
+            if (i % 5 == 3) config.argv = missing;
+            sbx_run(&config, &result);
+        }
+        if (result.verdict == SBX_NOT_STARTED && result.step != SBX_STEP_EXEC)
+            return test_text("run %d: %s", i, result.message);
+        sbx_free(&result);
+    }
+    return "";
+}
+
+UTEST(tree, namespaces_are_given_back) {
+    NEED_TREE();
+    EXPECT_WELL(in_place(few_namespaces, &(int){0}));
+    EXPECT_WELL(in_place(few_namespaces, &(int){1000}));
+}
+
+/* ==== An ordinary program does not notice ===================================================== */
+
+/* The same program started by hand, in a session of its own: what it prints. */
+static char *output_of(const char *const *argv, char *text, size_t room) {
+    int fds[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    size_t size = 0;
+    ssize_t n;
+    pid_t pid;
+    if (null < 0 || pipe2(fds, O_CLOEXEC) < 0) return NULL;
+    pid = fork();
+    if (pid == 0) {
+        setsid();
+        dup2(null, 0);
+        dup2(fds[1], 1);
+        dup2(fds[1], 2);
+        execv(argv[0], (char *const *)(size_t)argv);
+        _exit(127);
+    }
+    close(fds[1]);
+    close(null);
+    while (size < room - 1 && (n = read(fds[0], text + size, room - 1 - size)) > 0)
+        size += (size_t)n;
+    text[size] = 0;
+    close(fds[0]);
+    return pid > 0 && waitpid(pid, NULL, 0) == pid ? text : NULL;
+}
+
+static const char *first_difference(const char *a, const char *b) {
+    size_t i = 0, line = 0;
+    while (a[i] && a[i] == b[i]) {
+        if (a[i] == '\n') line = i + 1;
+        i++;
+    }
+    if (a[i] == b[i]) return "";
+    return test_text("outside \"%.*s\", inside \"%.*s\"", (int)strcspn(a + line, "\n"), a + line,
+                     (int)strcspn(b + line, "\n"), b + line);
+}
+
+static const char *compare_facts(void *arg) {
+    const char *const *argv = test_child_argv("tree_facts");
+    static char outside[65536];
+    sbx_config config = {0};
+    sbx_result result;
+    const char *flaw;
+    (void)arg;
+    TEST_MUST(output_of(argv, outside, sizeof outside) && strlen(outside) > 200);
+    config.argv = argv;
+    config.inherit_env = 1;
+    config.contain = SBX_CONTAIN_TREE;
+    MUST_BE_WELL(test_run(&config, &result));
+    TEST_MUST(result.verdict == SBX_OK && result.err.size == 0);
+    flaw = first_difference(outside, result.out.data);
+    sbx_free(&result);
+    return flaw;
+}
+
+/* A host with settings of its own, and a directory that only it may enter. */
+static const char *compare_facts_of_a_special_host(void *arg) {
+    struct rlimit limit;
+    char dir[PATH_MAX];
+    cpu_set_t one;
+    const char *flaw;
+    limit.rlim_cur = limit.rlim_max = 200;
+    TEST_MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit.rlim_cur = limit.rlim_max = 1 << 30;
+    TEST_MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    umask(027);
+    TEST_MUST(nice(3) >= 0);
+    TEST_MUST(sched_getaffinity(0, sizeof one, &one) == 0);
+    prctl(PR_SET_TIMERSLACK, 70000, 0, 0, 0);
+    setenv("SBX_TEST_FACT", "a fact\nof two lines", 1);
+    test_tmpdir(dir);
+    TEST_MUST(chdir(dir) == 0 && chmod(dir, 0700) == 0);
+    flaw = compare_facts(arg);
+    test_remove_tree(dir);
+    return flaw;
+}
+
+UTEST(tree, looks_the_same_inside) {
+    NEED_TREE();
+    EXPECT_WELL(test_in_copy(compare_facts, NULL));
+    EXPECT_WELL(test_in_copy(compare_facts_of_a_special_host, NULL));
+}
+
+static int field(const char *text, const char *label) {
+    const char *at = strstr(text, label);
+    return at ? atoi(at + strlen(label)) : -1;
+}
+
+UTEST(tree, place_in_the_tree) {
+    sbx_config config = {0};
+    sbx_result result;
+    char own[80], link[64];
+    ssize_t size;
+    int pid;
+    NEED_TREE();
+    size = readlink("/proc/self/ns/pid", link, sizeof link - 1);
+    ASSERT_GT(size, 0);
+    link[size] = 0;
+    snprintf(own, sizeof own, "ns/pid %s\n", link);
+    config.argv = test_child_argv("tree_place");
+    config.contain = SBX_CONTAIN_TREE;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    pid = field(result.out.data, "pid ");
+    EXPECT_GT(pid, 1); /* pid 1 ignores the signals that should end it */
+    EXPECT_EQ(pid, field(result.out.data, "self "));
+    EXPECT_EQ(pid, field(result.out.data, "stat "));
+    EXPECT_EQ(0, field(result.out.data, "parent "));
+    EXPECT_EQ(1, field(result.out.data, "others ")); /* pid 1, and none of the outside */
+    EXPECT_EQ((char *)NULL, strstr(result.out.data, own));
+    sbx_free(&result);
+}
+
+/* The shell's own number, its /proc, and programs that live on /proc. */
+UTEST(tree, proc_is_usable) {
+    sbx_config config = {0};
+    sbx_result result;
+    NEED_TREE();
+    config.contain = SBX_CONTAIN_TREE;
+    config.inherit_env = 1;
+    config.command = "test -d /proc/$$ && test -r /proc/self/status && test -e /proc/self/fd/1 &&"
+                     " read pid rest </proc/self/stat && test $pid = $$ && echo usable";
+    TEST_RUN(&config, &result);
+    EXPECT_STREQ("usable\n", result.out.data);
+    EXPECT_STREQ("", result.err.data);
+    sbx_free(&result);
+    config.command = "command -v ps >/dev/null || { echo none; exit; }; "
+                     "test $(ps -o pid= -p $$) = $$ && test $(ps -e -o pid= | wc -l) -lt 8 &&"
+                     " echo ps";
+    TEST_RUN(&config, &result);
+    EXPECT_TRUE(!strcmp(result.out.data, "ps\n") || !strcmp(result.out.data, "none\n"));
+    sbx_free(&result);
+}
+
+UTEST(tree, exit_codes_are_exact) {
+    static const int codes[] = {0, 1, 2, 3, 63, 64, 91, 124, 125, 126, 127, 128, 129, 134, 137, 139,
+                                143, 192, 254, 255};
+    size_t i;
+    NEED_TREE();
+    for (i = 0; i < sizeof codes / sizeof *codes; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("exit", test_text("%d", codes[i]));
+        config.contain = SBX_CONTAIN_TREE;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(codes[i] ? SBX_EXITED : SBX_OK, result);
+        EXPECT_EQ(codes[i], result.exit_code);
+        EXPECT_EQ(0, result.signal);
+        EXPECT_EQ(1, result.certain);
+        sbx_free(&result);
+    }
+}
+
+UTEST(tree, signals_are_exact) {
+    int number;
+    NEED_TREE();
+    for (number = 1; number < 35; number++) {
+        int ignored = number == SIGCHLD || number == SIGCONT || number == SIGURG ||
+                      number == SIGWINCH || number == 32 || number == 33; /* the libc's own */
+        int stops = number == SIGSTOP || number == SIGTSTP || number == SIGTTIN ||
+                    number == SIGTTOU;
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("raise", test_text("%d", number));
+        config.contain = SBX_CONTAIN_TREE;
+        config.timeout_ms = stops ? 40 : LONG_MS;
+        config.grace_ms = -1;
+        TEST_RUN(&config, &result);
+        /* in a session without a terminal only SIGSTOP stops: the others find an orphaned group */
+        if (number == SIGSTOP) EXPECT_VERDICT(SBX_TIMED_OUT, result);
+        else if (stops || ignored) EXPECT_EQ(94, result.exit_code);
+        else EXPECT_VERDICT(SBX_CRASHED, result);
+        if (!stops && !ignored) EXPECT_EQ(number, result.signal);
+        sbx_free(&result);
+    }
+}
+
+UTEST(tree, crashes_are_exact) {
+    static const char *const how[] = {"null", "divide", "abort", "illegal", "bus"};
+    static const int signals[] = {SIGSEGV, SIGFPE, SIGABRT, SIGILL, SIGBUS};
+    int i;
+    NEED_TREE();
+    for (i = 0; i < 5; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("crash", how[i]);
+        config.contain = SBX_CONTAIN_TREE;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_CRASHED, result);
+        EXPECT_EQ(signals[i], result.signal);
+        sbx_free(&result);
+    }
+}
+
+UTEST(tree, sigterm_is_handled) {
+    sbx_config config = {0};
+    sbx_result result;
+    NEED_TREE();
+    config.argv = test_child_argv("term", "17");
+    config.contain = SBX_CONTAIN_TREE;
+    config.timeout_ms = 150;
+    config.grace_ms = LONG_MS;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_TIMED_OUT, result);
+    EXPECT_EQ(17, result.exit_code);
+    sbx_free(&result);
+    config.command = "trap 'echo cleaned; exit 4' TERM; echo ready; while :; do sleep 0.05; done";
+    config.argv = NULL;
+    TEST_RUN(&config, &result);
+    EXPECT_STREQ("ready\ncleaned\n", result.out.data);
+    EXPECT_EQ(4, result.exit_code);
+    sbx_free(&result);
+}
+
+UTEST(tree, a_terminal_stays_one) {
+    sbx_config config = {0};
+    sbx_result result;
+    int unlock = 0, number = 0, master, slave;
+    NEED_TREE();
+    master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) < 0 ||
+        ioctl(master, TIOCGPTN, &number) < 0)
+        UTEST_SKIP("no terminal can be made here");
+    slave = open(test_text("/dev/pts/%d", number), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (slave < 0) {
+        close(master);
+        UTEST_SKIP("no terminal can be opened here");
+    }
+    config.argv = test_child_argv("tree_facts");
+    config.contain = SBX_CONTAIN_TREE;
+    config.in = SBX_FD;
+    config.in_fd = slave;
+    config.err = SBX_FD;
+    config.err_fd = slave;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_NE((char *)NULL, strstr(result.out.data, "terminal 0 1\n"));
+    EXPECT_NE((char *)NULL, strstr(result.out.data, "terminal 1 0\n"));
+    EXPECT_NE((char *)NULL, strstr(result.out.data, "terminal 2 1\n"));
+    sbx_free(&result);
+    close(slave);
+    close(master);
+}
+
+/* Only a group lets the host read this file: the box must keep that right. */
+static const char *file_of_a_group(void *arg) {
+    char dir[PATH_MAX];
+    const char *path, *flaw;
+    gid_t group = 1234;
+    sbx_config config = {0};
+    sbx_result result;
+    (void)arg;
+    test_tmpdir(dir);
+    path = test_write_file(dir, "secret", "for the group", 13, 0640);
+    TEST_MUST(chmod(dir, 0755) == 0 && chown(path, 0, group) == 0);
+    TEST_MUST(setgroups(1, &group) == 0 && setgid(65534) == 0 && setuid(65534) == 0);
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    config.argv = (const char *const[]){"cat", path, NULL};
+    config.contain = SBX_CONTAIN_TREE;
+    flaw = test_run(&config, &result);
+    if (!*flaw && strcmp(result.out.data, "for the group") != 0) flaw = result.err.data;
+    return test_text("%s", flaw);
+}
+
+UTEST(tree, groups_keep_their_rights) {
+    NEED_TREE();
+    if (geteuid() != 0) UTEST_SKIP("needs root to set groups");
+    EXPECT_WELL(test_in_copy(file_of_a_group, NULL));
+}
+
+/* ==== The host does not notice either ========================================================= */
+
+static size_t read_whole(const char *path, char *text, size_t room) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t size = 0;
+    ssize_t n;
+    while (fd >= 0 && size < room - 1 && (n = read(fd, text + size, room - 1 - size)) > 0)
+        size += (size_t)n;
+    if (fd >= 0) close(fd);
+    text[size] = 0;
+    return size;
+}
+
+/* Mounts that are shared pass on what happens below them, unless somebody cuts the line. */
+static const char *mounts_stay(void *shared) {
+    static char before[65536], during[65536], after[65536];
+    sbx_config config = {0};
+    sbx_result result;
+    sbx *box;
+    if (*(const int *)shared) {
+        if (!own_mounts()) return "skip: no mount namespace";
+        TEST_MUST(mount(NULL, "/", NULL, MS_REC | MS_SHARED, NULL) == 0);
+    }
+    TEST_MUST(read_whole("/proc/self/mountinfo", before, sizeof before) > 0);
+    config.argv = test_child_argv("sleep", "200");
+    config.contain = SBX_CONTAIN_TREE;
+    box = sbx_start(&config, &result);
+    TEST_MUST(box != NULL);
+    TEST_MUST(sbx_poll(box, 30) == 0);
+    read_whole("/proc/self/mountinfo", during, sizeof during);
+    TEST_MUST(sbx_finish(box, &result) == SBX_OK);
+    read_whole("/proc/self/mountinfo", after, sizeof after);
+    TEST_MUST(strcmp(before, during) == 0 && strcmp(before, after) == 0);
+    sbx_free(&result);
+    return "";
+}
+
+UTEST(tree, mounts_of_the_host_stay) {
+    NEED_TREE();
+    EXPECT_WELL(test_in_copy(mounts_stay, &(int){0}));
+    EXPECT_WELL(test_in_copy(mounts_stay, &(int){1}));
+}
+
+/* No process is left in any of the namespaces that the box had. */
+UTEST(tree, namespaces_are_empty_afterwards) {
+    static const char *const kinds[] = {"pid", "user", "mnt"};
+    sbx_config config = {0};
+    sbx_result result;
+    char path[300], link[64], line[80];
+    struct dirent *entry;
+    int i, found = 0;
+    DIR *dir;
+    NEED_TREE();
+    config.argv = test_child_argv("tree_place");
+    config.contain = SBX_CONTAIN_TREE;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    ASSERT_NE((DIR *)NULL, dir = opendir("/proc"));
+    while ((entry = readdir(dir)) != NULL)
+        for (i = 0; i < 3 && atoi(entry->d_name) > 0; i++) {
+            ssize_t size;
+            if (i == 1 && geteuid() == 0) continue; /* root's box has the host's */
+            snprintf(path, sizeof path, "/proc/%d/ns/%s", atoi(entry->d_name), kinds[i]);
+            size = readlink(path, link, sizeof link - 1);
+            link[size < 0 ? 0 : size] = 0;
+            snprintf(line, sizeof line, "ns/%s %s\n", kinds[i], link);
+            found += size > 0 && strstr(result.out.data, line) != NULL;
+        }
+    closedir(dir);
+    EXPECT_EQ(0, found);
+    sbx_free(&result);
+}
+
+/* ==== Memory and CPU of the tree ============================================================== */
+
+UTEST(tree, a18_memory_of_orphans) {
+    NEED_TREE();
+    EXPECT_WELL(memory_holds(SBX_CONTAIN_TREE));
+}
+
+/* Memory of a file that this process and a child share, to see how far the child came. */
+typedef struct note {
+    char dir[PATH_MAX], path[PATH_MAX + 16];
+    volatile long long *value;
+} note;
+
+static int note_open(note *n) {
+    char zero[4096];
+    int fd;
+    memset(zero, 0, sizeof zero);
+    test_tmpdir(n->dir);
+    snprintf(n->path, sizeof n->path, "%s",
+             test_write_file(n->dir, "note", zero, sizeof zero, 0600));
+    fd = open(n->path, O_RDWR | O_CLOEXEC);
+    n->value = (volatile long long *)mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    return n->value != (volatile long long *)MAP_FAILED;
+}
+
+static void note_close(note *n) {
+    munmap((void *)(size_t)n->value, 4096);
+    test_remove_tree(n->dir);
+}
+
+/* A child that touches memory at full speed: 16 MB or 10 % too much, the larger of the two. The
+   best of a few tries, since other programs may keep the host from looking. */
+static void expect_small_overshoot(int *utest_result, long long limit, const char *how) {
+    long long best = LLONG_MAX, most = limit / 10 > 16 * MB ? limit / 10 : 16 * MB;
+    int i;
+    for (i = 0; i < 6 && best > most; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        note n;
+        ASSERT_TRUE(note_open(&n));
+        config.argv = test_child_argv("tree_grow", n.path, "600", how);
+        config.contain = SBX_CONTAIN_TREE;
+        config.memory_bytes = limit;
+        config.timeout_ms = LONG_MS;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+        EXPECT_EQ(1, result.certain);
+        EXPECT_GT(result.peak_bytes, limit);
+        if (*n.value - limit < best) best = *n.value - limit;
+        note_close(&n);
+        sbx_free(&result);
+    }
+    EXPECT_LE(best, most);
+}
+
+UTEST(tree, memory_overshoot_is_small) {
+    NEED_TREE();
+    expect_small_overshoot(utest_result, 64 * MB, "self");
+    expect_small_overshoot(utest_result, 256 * MB, "self");
+    expect_small_overshoot(utest_result, 64 * MB, "orphan");
+}
+
+/* Within 5 % of what the processes themselves say, for peaks of 20 ms; the best of a few tries. */
+static void expect_peak(int *utest_result, const char *who, const char *mb, const char *processes,
+                        const char *before, long long limit) {
+    double best = 1e9;
+    int i;
+    for (i = 0; i < 6 && best > 0.05; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        double truth, off;
+        config.argv = test_child_argv("tree_peak", who, mb, "20", processes, before, "0");
+        config.contain = SBX_CONTAIN_TREE;
+        config.memory_bytes = limit;
+        config.timeout_ms = LONG_MS;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        truth = atof(result.out.data) * 1024;
+        EXPECT_TRUE(truth > 0);
+        off = ((double)result.peak_bytes - truth) / truth;
+        if (off < 0) off = -off;
+        if (off < best) best = off;
+        sbx_free(&result);
+    }
+    EXPECT_LE(best, 0.05);
+}
+
+UTEST(tree, peak_of_20_ms_is_seen) {
+    NEED_TREE();
+    expect_peak(utest_result, "self", "100", "1", "0", 400 * MB);
+    expect_peak(utest_result, "self", "100", "1", "300", 400 * MB);
+    expect_peak(utest_result, "children", "40", "4", "300", 400 * MB);
+    expect_peak(utest_result, "self", "100", "1", "0", 0);
+    expect_peak(utest_result, "self", "100", "1", "600", 0);
+    expect_peak(utest_result, "children", "60", "1", "600", 0);
+}
+
+static void expect_cpu_limit(int *utest_result, const char *processes, const char *slice) {
+    sbx_config config = {0};
+    sbx_result result;
+    test_tether tether;
+    ASSERT_TRUE(test_tether_open(&tether));
+    config.argv = test_child_argv("tree_burn", tether.path, processes, slice);
+    config.contain = SBX_CONTAIN_TREE;
+    config.cpu_ms = 1000;
+    config.timeout_ms = LONG_MS;
+    config.grace_ms = -1;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_CPU_LIMIT, result);
+    EXPECT_EQ(1, result.certain);
+    EXPECT_TRUE(result.evidence & SBX_SAW_CPU_SUM);
+    EXPECT_GE(result.wall_us * sysconf(_SC_NPROCESSORS_ONLN), 900 * 1000LL); /* not too early */
+    EXPECT_FALSE(test_tether_held(&tether));
+    EXPECT_TRUE(test_tether_close(&tether));
+    sbx_free(&result);
+}
+
+UTEST(tree, a16_four_burning_orphans) {
+    NEED_TREE();
+    expect_cpu_limit(utest_result, "4", "0");
+}
+
+/* Each of them is gone before it has spent much. */
+UTEST(tree, a16_burning_relay) {
+    NEED_TREE();
+    expect_cpu_limit(utest_result, "4", "40");
+}
+
+UTEST(tree, a16_burning_relay_of_short_lives) {
+    NEED_TREE();
+    expect_cpu_limit(utest_result, "4", "4");
+}
+
+/* The program covers its own /proc, or leaves it by chroot: the host must not look there, much less
+   wait there. */
+static const char *hide_from_the_watch(void *how) {
+    sbx_config config = {0};
+    sbx_result result;
+    const char *flaw;
+    config.argv = test_child_argv("tree_hide", (const char *)how, "200", "4000");
+    config.contain = SBX_CONTAIN_TREE;
+    config.memory_bytes = 64 * MB;
+    config.timeout_ms = LONG_MS;
+    flaw = test_run(&config, &result);
+    if (!*flaw && strcmp(result.out.data, "cannot hide\n") != 0 &&
+        result.verdict != SBX_MEMORY_LIMIT) flaw = test_text("%s", result.message);
+    sbx_free(&result);
+    return flaw;
+}
+
+#define HIDES(name)                                                                                \
+    UTEST(tree, a18_hides_behind_##name) {                                                         \
+        NEED_TREE();                                                                               \
+        EXPECT_WELL(in_place(hide_from_the_watch, (void *)(size_t)#name));                         \
+    }
+
+HIDES(tmpfs)
+HIDES(fake)
+HIDES(fifo)
+HIDES(chroot)
+
+/* ==== Programs that reserve much and use little =============================================== */
+
+static int installed(const char *name) {
+    sbx_config config = {0};
+    config.argv = (const char *const[]){"sh", "-c", "command -v \"$0\" >/dev/null", name, NULL};
+    config.inherit_env = 1;
+    return sbx_run(&config, NULL) == SBX_OK;
+}
+
+static void expect_runs_in_512_mb(int *utest_result, const char *const *argv, const char *out) {
+    sbx_config config = {0};
+    sbx_result result;
+    config.argv = argv;
+    config.inherit_env = 1;
+    config.contain = SBX_CONTAIN_TREE;
+    config.memory_bytes = 512 * MB;
+    config.timeout_ms = 50000; /* their start is slow beside other tests */
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_NE((char *)NULL, strstr(result.out.data, out));
+    EXPECT_FALSE(result.enforced & SBX_BY_RLIMIT_AS);
+    sbx_free(&result);
+}
+
+UTEST(tree, node_in_512_mb) {
+    NEED_TREE();
+    if (!installed("node")) UTEST_SKIP("node is not installed");
+    expect_runs_in_512_mb(utest_result,
+                          (const char *const[]){"node", "-e", "console.log(6 * 7)", NULL}, "42");
+}
+
+UTEST(tree, java_in_512_mb) {
+    NEED_TREE();
+    if (!installed("java")) UTEST_SKIP("java is not installed");
+    expect_runs_in_512_mb(utest_result, (const char *const[]){"java", "--version", NULL}, "");
+}
+
+UTEST(tree, address_sanitizer_in_512_mb) {
+    char own[PATH_MAX];
+    ssize_t size;
+    NEED_TREE();
+    if (!test_is_asan()) UTEST_SKIP("this is no such build");
+    size = readlink("/proc/self/exe", own, sizeof own - 1);
+    ASSERT_GT(size, 0);
+    own[size] = 0;
+    expect_runs_in_512_mb(utest_result, (const char *const[]){own, "--list-tests", NULL}, "tree.");
+}
+
+/* ==== processes =============================================================================== */
+
+static void expect_tasks(int *utest_result, const char *const *argv, int limit, int wanted) {
+    sbx_config config = {0};
+    sbx_result result;
+    config.argv = argv;
+    config.contain = SBX_CONTAIN_TREE;
+    config.processes = limit;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_TRUE(result.enforced & SBX_BY_RLIMIT_NPROC);
+    EXPECT_EQ(wanted, atoi(result.out.data));
+    sbx_free(&result);
+}
+
+UTEST(tree, processes_exactly) {
+    static const int limits[] = {1, 2, 5, 20};
+    int i;
+    NEED_TREE();
+    if (geteuid() == 0) UTEST_SKIP("root is not bound by it");
+    for (i = 0; i < 4; i++) {
+        int limit = limits[i];
+        expect_tasks(utest_result, test_child_argv("processes", "40"), limit, limit - 1);
+        expect_tasks(utest_result, test_child_argv("tree_threads", "40"), limit, limit - 1);
+        expect_tasks(utest_result, test_child_argv("tree_threads", "40", "nested"), limit,
+                     limit - 1);
+    }
+}
+
+UTEST(tree, processes_for_root_are_refused) {
+    sbx_config config = {0};
+    sbx_result result;
+    NEED_TREE();
+    if (geteuid() != 0) UTEST_SKIP("needs root");
+    config.argv = test_child_argv("exit", "0");
+    config.contain = SBX_CONTAIN_TREE;
+    config.processes = 5;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_NOT_STARTED, result);
+    EXPECT_EQ(SBX_STEP_LIMITS, (int)result.step);
+    EXPECT_NE((char *)NULL, strstr(result.message, "processes"));
+    EXPECT_NE((char *)NULL, strstr(result.message, "5"));
+    sbx_free(&result);
+}
+
+/* ==== Functions in a tree ===================================================================== */
+
+static int fn_escapes(void *arg, void *ret, size_t size) {
+    const char *path = (const char *)arg;
+    int ready[2];
+    char byte;
+    (void)size;
+    if (pipe(ready) < 0) return 1;
+    if (fork() == 0) {
+        int fd;
+        close(ready[0]);
+        alarm(20);
+        setsid();
+        if (fork() > 0) _exit(0);
+        alarm(20);
+        fd = open(path, O_WRONLY | O_NONBLOCK);
+        if (fd < 0 || write(fd, "1\n", 2) != 2) _exit(1);
+        close(ready[1]);
+        while (access(path, F_OK) == 0) test_sleep_ms(10);
+        _exit(0);
+    }
+    close(ready[1]);
+    while (read(ready[0], &byte, 1) > 0) {
+    }
+    *(int *)ret = 11;
+    return 0;
+}
+
+/* sbx_call with the checks that TEST_RUN makes for sbx_run. */
+static const char *call(sbx_fn fn, void *arg, void *ret, size_t size, sbx_result *result) {
+    sbx_config config = {0};
+    test_host before;
+    const char *flaw;
+    config.contain = SBX_CONTAIN_TREE;
+    config.timeout_ms = LONG_MS;
+    test_host_save(&before);
+    sbx_call(&config, fn, arg, ret, size, result);
+    flaw = test_host_diff(&before);
+    if (*flaw) return flaw;
+    if (result->verdict != SBX_NOT_STARTED && !(result->enforced & SBX_BY_TREE)) return "no tree";
+    return test_result_flaw(&config, result);
+}
+
+UTEST(tree, call_that_leaves_a_daemon) {
+    sbx_result result;
+    test_tether tether;
+    int ret = 0;
+    NEED_TREE();
+    ASSERT_TRUE(test_tether_open(&tether));
+    EXPECT_STREQ("", call(fn_escapes, tether.path, &ret, sizeof ret, &result));
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_EQ(11, ret);
+    EXPECT_EQ(1, test_tether_lines(&tether));
+    EXPECT_FALSE(test_tether_held(&tether));
+    EXPECT_TRUE(test_tether_close(&tether));
+    sbx_free(&result);
+}
+
+static int deep(int level) {
+    volatile char frame[16384];
+    frame[0] = (char)level;
+    return level <= 0 ? 0 : deep(level - 1) + frame[0] * 0 + 1;
+}
+
+static int fn_uses_stack(void *arg, void *ret, size_t size) {
+    volatile char block[4 << 20];
+    size_t i;
+    (void)arg, (void)size;
+    for (i = 0; i < sizeof block; i += 1024) block[i] = (char)i;
+    *(int *)ret = deep(150) + block[1024] * 0; /* 2.4 MB more, far from 8 */
+    return 0;
+}
+
+static int fn_overflows(void *arg, void *ret, size_t size) {
+    struct rlimit limit;
+    (void)arg, (void)size;
+    getrlimit(RLIMIT_STACK, &limit);
+    *(int *)ret = deep(1 << 20);
+    return 0;
+}
+
+UTEST(tree, call_has_an_ordinary_stack) {
+    sbx_result result;
+    struct rlimit limit;
+    int ret = 0;
+    NEED_TREE();
+    if (getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur < 8u << 20)
+        UTEST_SKIP("the stack is limited here");
+    EXPECT_STREQ("", call(fn_uses_stack, NULL, &ret, sizeof ret, &result));
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_EQ(150, ret);
+    sbx_free(&result);
+    EXPECT_STREQ("", call(fn_overflows, NULL, &ret, sizeof ret, &result));
+    if (!test_is_asan()) EXPECT_VERDICT(SBX_CRASHED, result); /* which reports it in its own way */
+    EXPECT_NE(SBX_OK, (int)result.verdict);
+    sbx_free(&result);
+}
+
+enum { FN_ABORT, FN_TERM, FN_KILL, FN_EXIT, FN_QUIT, FN_QUIT_0, FN_RETURN, FN_FAIL, FNS };
+
+static int fn_ends(void *arg, void *ret, size_t size) {
+    (void)ret, (void)size;
+    signal(SIGABRT, SIG_DFL); /* a sanitizer would catch it */
+    if (getpid() == 1) return 99;
+    switch (*(const int *)arg) {
+    case FN_ABORT: abort();
+    case FN_TERM: raise(SIGTERM); break;
+    case FN_KILL: raise(SIGKILL); break;
+    case FN_EXIT: exit(3);
+    case FN_QUIT: _exit(4);
+    case FN_QUIT_0: _exit(0);
+    case FN_FAIL: sbx_fail("no luck today: %d", 13); break;
+    default: return 5;
+    }
+    return 98;
+}
+
+UTEST(tree, call_that_ends_in_all_ways) {
+    static const struct {
+        sbx_verdict verdict;
+        int code, signal;
+    } wanted[FNS] = {{SBX_CRASHED, -1, SIGABRT}, {SBX_CRASHED, -1, SIGTERM},
+                     {SBX_CRASHED, -1, SIGKILL}, {SBX_NO_RESULT, 3, 0},
+                     {SBX_NO_RESULT, 4, 0},      {SBX_NO_RESULT, 0, 0},
+                     {SBX_NO_RESULT, 5, 0},      {SBX_NO_RESULT, 1, 0}};
+    int how;
+    NEED_TREE();
+    for (how = 0; how < FNS; how++) {
+        sbx_result result;
+        int ret = 77;
+        EXPECT_STREQ("", call(fn_ends, &how, &ret, sizeof ret, &result));
+        EXPECT_VERDICT(wanted[how].verdict, result);
+        EXPECT_EQ(wanted[how].code, result.exit_code);
+        EXPECT_EQ(wanted[how].signal, result.signal);
+        EXPECT_EQ(77, ret);
+        if (how == FN_FAIL) EXPECT_STREQ("no luck today: 13", result.message);
+        sbx_free(&result);
+    }
+}
+
+static void *add_in_thread(void *arg) {
+    ++*(int *)arg;
+    return NULL;
+}
+
+static int fn_uses_libc(void *arg, void *ret, size_t size) {
+    pthread_mutexattr_t recursive;
+    pthread_mutex_t mutex;
+    pthread_t thread;
+    int i, sum = 0, status;
+    pid_t pid;
+    (void)arg, (void)size;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    if (pthread_mutex_init(&mutex, &recursive) || pthread_mutex_lock(&mutex)) return 1;
+    if (pthread_mutex_lock(&mutex) || pthread_mutex_unlock(&mutex)) return 2;
+    for (i = 0; i < 4; i++)
+        if (pthread_create(&thread, NULL, add_in_thread, &sum) || pthread_join(thread, NULL))
+            return 3;
+    pid = fork();
+    if (pid == 0) {
+        raise(SIGUSR1);
+        _exit(9);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFSIGNALED(status)) return 4;
+    free(malloc(1 << 22));
+    printf("printed\n");
+    *(int *)ret = sum;
+    return system("exit 6") == 6 * 256 ? 0 : 5;
+}
+
+UTEST(tree, call_that_uses_the_libc) {
+    sbx_result result;
+    int ret = 0;
+    NEED_TREE();
+    EXPECT_STREQ("", call(fn_uses_libc, NULL, &ret, sizeof ret, &result));
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_EQ(4, ret);
+    EXPECT_STREQ("printed\n", result.out.data);
+    sbx_free(&result);
+}
+
+static int fn_grows(void *arg, void *ret, size_t size) {
+    size_t i, most = 512u << 20;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    char *block = (char *)mmap(NULL, most, PROT_READ | PROT_WRITE, flags, -1, 0);
+    (void)arg, (void)ret, (void)size;
+    if (block == (char *)MAP_FAILED) return 1;
+    for (i = 0; i < most; i += 4096) block[i] = 1;
+    test_sleep_ms(3000);
+    return 0;
+}
+
+UTEST(tree, call_that_uses_memory) {
+    sbx_config config = {0};
+    sbx_result result;
+    NEED_TREE();
+    config.contain = SBX_CONTAIN_TREE;
+    config.memory_bytes = 64 * MB;
+    config.timeout_ms = LONG_MS;
+    EXPECT_EQ(SBX_MEMORY_LIMIT, (int)sbx_call(&config, fn_grows, NULL, NULL, 0, &result));
+    EXPECT_EQ(1, result.certain);
+    EXPECT_FALSE(test_has_children());
+    sbx_free(&result);
+}
+
+#endif /* __linux__ */
