@@ -93,6 +93,9 @@ const char *test_run(const sbx_config *config, sbx_result *result);
         EXPECT_STREQ("", test_flaw_);                                                              \
     } while (0)
 
+/* How long after the end of the program, by its wall_us, the last test_run returned. */
+long long test_late_ms(void);
+
 /* For a child that says a word when it is ready and is then timed out: as TEST_RUN, but again with
    more time if the word has not come ("" = anything). So the time can be short where the machine
    is fast. */

@@ -11,6 +11,7 @@
 
 #define MB (1024LL * 1024)
 #define LONG_MS 15000 /* longer than anything here takes, shorter than the child's own 20 s */
+#define LATE_MS 1500  /* from a program's end to the return: a matter of a few milliseconds */
 #define SHORT_MS 50   /* for what is to be timed out; TEST_RUN_READY gives more if need be */
 
 /* ==== 1, 2, 3, 8: leaving the group =========================================================== */
@@ -22,6 +23,7 @@ static void expect_escape(int *utest_result, const char *how, const char *then, 
                           sbx_verdict verdict) {
     int tree;
     for (tree = 0; tree < 2; tree++) {
+        long long late;
         sbx_config config = {0};
         sbx_result result;
         test_tether tether;
@@ -32,6 +34,8 @@ static void expect_escape(int *utest_result, const char *how, const char *then, 
         config.grace_ms = -1;
         config.truncate_output = 1;
         TEST_RUN_READY(&config, strcmp(act, "flood") == 0 ? "" : "away\n", &result);
+        late = test_late_ms();
+        EXPECT_LT(late, LATE_MS);
         EXPECT_VERDICT(verdict, result);
         if (strcmp(act, "flood") != 0) EXPECT_STREQ("away\n", result.out.data);
         EXPECT_LT(result.wall_us, 12 * 1000000LL);
@@ -338,6 +342,7 @@ UTEST(attack, a10_leaves_a_grandchild_with_the_pipes) {
             TEST_RUN(&config, &result);
             EXPECT_VERDICT(verdicts[i], result);
             EXPECT_LT(result.wall_us, 12 * 1000000LL);
+            EXPECT_LT(test_late_ms(), LATE_MS);
             if (j == 0) EXPECT_STREQ("away\n", result.out.data);
             EXPECT_EQ(1, test_tether_lines(&tether));
             EXPECT_FALSE(test_tether_held(&tether));
@@ -381,6 +386,11 @@ UTEST(attack, a11_never_reads_100_mb_of_input) {
     EXPECT_LT(result.wall_us, 12 * 1000000LL);
     sbx_free(&result);
     munmap((void *)(size_t)config.input, size);
+}
+
+static long long cpu_us(const struct rusage *used) {
+    return (used->ru_utime.tv_sec + used->ru_stime.tv_sec) * 1000000LL + used->ru_utime.tv_usec +
+           used->ru_stime.tv_usec;
 }
 
 static volatile sig_atomic_t pipe_signals;
@@ -430,6 +440,34 @@ UTEST(attack, a12_reads_half_of_its_input_and_exits) {
 
 UTEST(attack, a12_closes_its_input_and_runs_on) {
     expect_unread_input(utest_result, "10", "close", SBX_OK);
+}
+
+/* Nothing to read, nothing to write, and yet not over: the host sleeps until something happens. */
+UTEST(attack, a12_costs_the_host_nothing_while_it_sleeps) {
+    static const char *const modes[][4] = {
+        {"sleep", "250", NULL, NULL},
+        {"close_out", "250", NULL, NULL},
+        {"read_some", "10", "close", "250"}};
+    size_t size = (size_t)(4 * MB);
+    char *input = big_input(size);
+    int i;
+    ASSERT_NE((char *)NULL, input);
+    for (i = 0; i < 3; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        struct rusage before, after;
+        config.argv = test_child_argv(modes[i][0], modes[i][1], modes[i][2], modes[i][3]);
+        config.input = input;
+        config.input_size = size;
+        config.timeout_ms = LONG_MS;
+        getrusage(RUSAGE_SELF, &before);
+        TEST_RUN(&config, &result);
+        getrusage(RUSAGE_SELF, &after);
+        EXPECT_VERDICT(SBX_OK, result);
+        EXPECT_LT(cpu_us(&after) - cpu_us(&before), result.wall_us / 2);
+        sbx_free(&result);
+    }
+    munmap(input, size);
 }
 
 UTEST(attack, a32_dies_while_the_host_is_writing_to_it) {

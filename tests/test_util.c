@@ -251,8 +251,13 @@ const char *test_result_flaw(const sbx_config *config, const sbx_result *r) {
     return "";
 }
 
+static long long late_ms;
+
+long long test_late_ms(void) { return late_ms; }
+
 const char *test_run(const sbx_config *config, sbx_result *result) {
     test_host before;
+    long long start;
     sbx_verdict verdict;
     const char *text;
     struct itimerval timer;
@@ -262,7 +267,9 @@ const char *test_run(const sbx_config *config, sbx_result *result) {
     getitimer(ITIMER_REAL, &timer); /* a test with a timer of its own keeps it */
     guard = !timer.it_value.tv_sec && !timer.it_value.tv_usec;
     if (guard) alarm(HANG_SECONDS);
+    start = test_now_ms();
     verdict = sbx_run(config, result);
+    late_ms = test_now_ms() - start - result->wall_us / 1000;
     if (guard) alarm(0);
     if (*(text = test_host_diff(&before))) return text;
     if (verdict != result->verdict)
