@@ -21,7 +21,7 @@
 
 #define KB 1024LL
 #define MB (1024LL * 1024)
-#define LIFE 30 /* seconds after which an alarm ends whatever was forgotten */
+#define LIFE 150 /* seconds after which an alarm ends whatever was forgotten */
 
 #if defined(__GNUC__)
 #define ACT static __attribute__((unused))
@@ -54,12 +54,12 @@ ACT void burn(long ms) { /* of CPU time, however long that takes */
     }
 }
 
-ACT void spin(void) { burn(25000); }
+ACT void spin(void) { burn(100000); }
 
 ACT void spin_in_kernel(void) {
     char buffer[65536];
     int zero = open("/dev/zero", O_RDONLY);
-    while (clock_ms(CLOCK_PROCESS_CPUTIME_ID) < 25000)
+    while (clock_ms(CLOCK_PROCESS_CPUTIME_ID) < 100000)
         if (read(zero, buffer, sizeof buffer) <= 0) _exit(91);
 }
 
@@ -82,7 +82,7 @@ ACT void in_thread(void *(*act)(void *)) {
 }
 
 ACT void *sleeping_thread(void *arg) {
-    nap(20000);
+    nap(100000);
     return arg;
 }
 
@@ -246,10 +246,10 @@ ACT void flood_on(int number) {
 }
 ACT void nap_on(int number) {
     (void)number;
-    nap(20000);
+    nap(100000);
 }
 ACT void nothing(int number) { (void)number; }
-ACT void sleep_on(void) { nap(20000); }
+ACT void sleep_on(void) { nap(100000); }
 ACT void *spin_on(void *arg) {
     spin();
     return arg;

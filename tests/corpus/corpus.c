@@ -19,6 +19,7 @@
 
 #define BAR 97 /* per cent of all verdicts that must be right */
 #define VERDICTS (SBX_LOST + 1)
+#define PATIENCE 120000 /* ms for a case without a time limit of its own */
 
 /* ==== The table =============================================================================== */
 
@@ -89,7 +90,7 @@ static void print_java(void) {
          "        try { Thread.sleep(ms); } catch (InterruptedException e) { }\n"
          "    }\n"
          "    static void spin() {\n"
-         "        long end = System.nanoTime() + 25_000_000_000L;\n"
+         "        long end = System.nanoTime() + 100_000_000_000L;\n"
          "        while (System.nanoTime() < end) { }\n"
          "    }\n"
          "    static void use(int mb) {\n"
@@ -102,7 +103,7 @@ static void print_java(void) {
          "    static int recurse() { return recurse() + 1; }\n"
          "    static void threads(int count) {\n"
          "        while (count-- > 0) {\n"
-         "            Thread t = new Thread(() -> nap(20000));\n"
+         "            Thread t = new Thread(() -> nap(100000));\n"
          "            t.setDaemon(true);\n"
          "            t.start();\n"
          "        }\n"
@@ -127,7 +128,7 @@ static void print_go(void) {
          "var keep [][]byte\n"
          "func nap(ms int) { time.Sleep(time.Duration(ms) * time.Millisecond) }\n"
          "func spin() {\n"
-         "\tend := time.Now().Add(25 * time.Second)\n"
+         "\tend := time.Now().Add(100 * time.Second)\n"
          "\tfor time.Now().Before(end) {\n\t}\n"
          "}\n"
          "func use(mb int) {\n"
@@ -189,7 +190,7 @@ static void command_of(const labelled *c, const char **words) {
 
 static int slow_reader(void *user, sbx_stream stream, const char *data, size_t size) {
     (void)user, (void)stream, (void)data, (void)size;
-    nap(2500); /* longer than the time limit; the program has long ended when this returns */
+    nap(4000); /* longer than the time limit; the program has long ended when this returns */
     return 0;
 }
 
@@ -228,6 +229,7 @@ static void run_case(const labelled *c, sbx_result *r) {
     int value;
     sbx *box;
     cfg.env = env;
+    if (cfg.timeout_ms == 0) cfg.timeout_ms = PATIENCE;
     if (c->in == IN_CALL) {
         sbx_call(&cfg, c->fn, NULL, &value, sizeof value, r);
         return;
@@ -479,7 +481,7 @@ int main(int argc, char **argv) {
     if (strcmp(word, "--go") == 0) return print_go(), 0;
     become_user(argv);
     setvbuf(stdout, NULL, _IOLBF, 0);
-    alarm(900); /* whatever hangs */
+    alarm(1800); /* whatever hangs */
     write_file("not_executable", "#!/bin/sh\n", 0644);
     write_file("no_interpreter", "#!/no/such/interpreter\n", 0755);
     write_file("no_format", "neither program nor script\n", 0755);

@@ -13,7 +13,7 @@
 namespace {
 
 struct hanging {
-    ~hanging() { nap(20000); }
+    ~hanging() { nap(100000); }
 };
 
 #define CPP(name, truth, setup, ...) \
