@@ -1145,6 +1145,36 @@ UTEST(pitfall, P15_gone_before_the_signal) {
     EXPECT_EQ(16, ended + stopped);
 }
 
+/* It had ended before the reason to stop it came, though nobody had looked: its own verdict. */
+static const char *ended_unnoticed(void *arg) {
+    sbx_config config = {0};
+    int i;
+    config.contain = *(const sbx_contain *)arg;
+    for (i = 0; i < (test_clock_can_move() ? 2 : 1); i++) {
+        sbx_result result;
+        siginfo_t info;
+        sbx *box;
+        config.argv = test_child_argv("say", "out", "err", "5");
+        TEST_MUST((box = sbx_start(&config, &result)) != NULL);
+        while (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+        }
+        if (i == 0) sbx_cancel(box);
+        else test_clock_skew_ms += 40000; /* long past its deadline */
+        sbx_finish(box, &result);
+        if (result.verdict != SBX_EXITED || result.exit_code != 5)
+            return test_text("%s: %s", i ? "deadline" : "cancel", result.message);
+        TEST_MUST(strcmp(result.out.data, "out") == 0 && strcmp(result.err.data, "err") == 0);
+        sbx_free(&result);
+    }
+    return "";
+}
+
+UTEST(pitfall, P15_ended_before_there_was_a_reason) {
+    int i;
+    for (i = 0; i < 2; i++)
+        EXPECT_STREQ("", test_in_copy(ended_unnoticed, (void *)(size_t)&both[i]));
+}
+
 /* ==== P16 to P18: what the deadline covers ==================================================== */
 
 UTEST(pitfall, P16_output_is_drained_while_waiting) {
