@@ -418,6 +418,12 @@ SH(lie_segfault, SBX_EXITED, LIMITS(.memory_bytes = 64 * MB),
 /* ==== timeout_ms ============================================================================== */
 
 C(sleep, SBX_TIMED_OUT, LIMITS(.timeout_ms = 300, .grace_ms = -1), nap(100000);)
+C(over_before_it_starts, SBX_TIMED_OUT, LIMITS(.timeout_ms = 1, .grace_ms = -1), nap(100000);)
+C(over_before_it_starts_group, SBX_TIMED_OUT,
+    LIMITS(.timeout_ms = 1, .grace_ms = -1, .contain = SBX_CONTAIN_GROUP), nap(100000);)
+PYTHON(over_before_it_starts, SBX_TIMED_OUT, LIMITS(.timeout_ms = 1, .grace_ms = -1),
+    "import time; time.sleep(100)")
+SH(over_before_it_starts, SBX_TIMED_OUT, LIMITS(.timeout_ms = 1, .grace_ms = -1), "sleep 100")
 C(spin, SBX_TIMED_OUT, LIMITS(.timeout_ms = 300, .grace_ms = -1), spin();)
 C(spin_with_cpu_limit, SBX_TIMED_OUT, LIMITS(.timeout_ms = 300, .grace_ms = -1, .cpu_ms = 20000),
     spin();)
