@@ -11,7 +11,7 @@
 
 #define MB (1024LL * 1024)
 #define LONG_MS 15000 /* longer than anything here takes, shorter than the child's own 20 s */
-#define LATE_MS 1500  /* from a program's end to the return: a matter of a few milliseconds */
+#define LATE_MS 1900  /* from a program's end to the return: a matter of a few milliseconds */
 #define SHORT_MS 50   /* for what is to be timed out; TEST_RUN_READY gives more if need be */
 
 /* ==== 1, 2, 3, 8: leaving the group =========================================================== */
@@ -557,6 +557,28 @@ UTEST(attack, a13_flood_is_truncated_and_ends_at_the_deadline) {
     EXPECT_EQ(1000, (int)(result.out.size + result.err.size));
     EXPECT_TRUE(result.out.total + result.err.total > 2000);
     sbx_free(&result);
+}
+
+/* What is thrown away is still read in large pieces: 8 MB byte by byte would take seconds of the
+   host's CPU time instead of a few milliseconds. */
+UTEST(attack, a13_truncating_is_cheap) {
+    int both;
+    for (both = 0; both < 2; both++) {
+        sbx_config config = {0};
+        sbx_result result;
+        struct rusage before, after;
+        config.argv = test_child_argv("write", "8000000", both ? "8000000" : "0");
+        config.output_bytes = 1000;
+        config.truncate_output = 1;
+        config.timeout_ms = LONG_MS;
+        getrusage(RUSAGE_SELF, &before);
+        TEST_RUN(&config, &result);
+        getrusage(RUSAGE_SELF, &after);
+        EXPECT_VERDICT(SBX_OK, result);
+        EXPECT_TRUE(result.out.total == 8000000);
+        EXPECT_LT(cpu_us(&after) - cpu_us(&before), 700 * 1000LL);
+        sbx_free(&result);
+    }
 }
 
 UTEST(attack, a14_one_byte_at_a_time) {
