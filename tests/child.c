@@ -1256,35 +1256,48 @@ static long high_water_kb(void) {
     return kb;
 }
 
+/* MB for MS; with barriers, from the time when all processes have theirs. Its high-water mark. */
+static long have_peak(size_t size, long long ms, const int *touched, const int *hold) {
+    char *block = (char *)map(size, MAP_PRIVATE), byte = 1;
+    long kb;
+    if (!block) _exit(91);
+    memset(block, 1, size);
+    kb = high_water_kb();
+    if (touched) {
+        close(hold[1]);
+        if (write(touched[1], &byte, 1) != 1 || read(hold[0], &byte, 1) != 0) _exit(93);
+    }
+    sleep_ms(ms);
+    munmap(block, size);
+    return kb;
+}
+
 /* After BEFORE ms each of PROCESSES has MB for MS; prints their sum in KB, and leaves AFTER ms. */
 static int mode_tree_peak(int argc, char **argv) {
     size_t size = (size_t)number(argc, argv, 1, 1) << 20;
-    long long hold = number(argc, argv, 2, 20), processes = number(argc, argv, 3, 1), i;
-    int away = strcmp(word(argc, argv, 0, "self"), "self") != 0, start[2], sum[2];
+    long long ms = number(argc, argv, 2, 20), processes = number(argc, argv, 3, 1), i;
+    int touched[2], hold[2], sum[2];
     long kb, all = 0;
-    char *block, byte;
+    char byte;
     if (size * (size_t)processes > (size_t)512 << 20) return 96;
-    if (pipe(start) < 0 || pipe(sum) < 0) return 91;
+    if (pipe(touched) < 0 || pipe(hold) < 0 || pipe(sum) < 0) return 91;
     sleep_ms(number(argc, argv, 4, 0));
-    for (i = 0; i < processes; i++) {
-        if (away && spawn() > 0) continue;
-        if (away) {
-            close(start[1]);
-            if (read(start[0], &byte, 1) != 0) _exit(93);
-        }
-        block = (char *)map(size, MAP_PRIVATE);
-        if (!block) return 91;
-        memset(block, 1, size);
-        kb = high_water_kb();
-        sleep_ms(hold);
-        munmap(block, size);
-        if (write(sum[1], &kb, sizeof kb) != sizeof kb) return 93;
-        if (away) _exit(0);
+    if (strcmp(word(argc, argv, 0, "self"), "self") == 0) {
+        all = have_peak(size, ms, NULL, NULL);
+    } else {
+        for (i = 0; i < processes; i++)
+            if (spawn() == 0) {
+                kb = have_peak(size, ms, touched, hold);
+                _exit(write(sum[1], &kb, sizeof kb) != sizeof kb);
+            }
+        for (i = 0; i < processes; i++)
+            if (read(touched[0], &byte, 1) != 1) return 93;
+        close(hold[1]);
+        for (i = 0; i < processes; i++)
+            if (read(sum[0], &kb, sizeof kb) == sizeof kb) all += kb;
+        all += high_water_kb();
     }
-    close(start[1]); /* all at once */
-    close(sum[1]);
-    while (read(sum[0], &kb, sizeof kb) == sizeof kb) all += kb;
-    printf("%ld\n", all + (away ? high_water_kb() : 0));
+    printf("%ld\n", all);
     fflush(stdout);
     sleep_ms(number(argc, argv, 5, 0));
     return 0;

@@ -81,7 +81,7 @@ static const char *corral_guard(void *arg) {
     ssize_t size;
     pid_t host, got;
     TEST_MUST(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0);
-    TEST_MUST(pipe2(fds, O_CLOEXEC) == 0);
+    TEST_MUST(pipe2(fds, O_CLOEXEC | O_NONBLOCK) == 0); /* a program may get hold of its end */
     host = fork();
     TEST_MUST(host >= 0);
     if (host == 0) {
