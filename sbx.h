@@ -517,16 +517,15 @@ int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 
 /* Descriptors of a box; the loop watches them by index. */
 enum { SBX__IN, SBX__OUT, SBX__ERR, SBX__EXIT, SBX__CANCEL, SBX__REPORT, SBX__INIT, SBX__NOTIFY,
-       SBX__LIFE, SBX__FDS };
+       SBX__LIFE, SBX__RESULT, SBX__FDS };
 
 typedef struct sbx__failure {        /* from a child that could not start */
-    sbx_step step;                   /* NONE: a descriptor comes with it, for fd[which] of the box */
-    int error, which;
+    sbx_step step;                   /* NONE: a descriptor comes with it, for fd[which] of the box; */
+    int error, which;                /* ... with the program's pidfd, error is its pid */
 } sbx__failure;
 
-typedef struct sbx__shared {         /* sbx_call: memory that host and child both see */
+typedef struct sbx__shared {         /* sbx_call: what the child leaves, before ret */
     unsigned long long done;         /* the plan's token, once the function has returned 0 */
-    pid_t born;                      /* see sbx__plan.born */
     int failed;                      /* sbx_fail was called: */
     char text[200];
 } sbx__shared;
@@ -567,7 +566,6 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     int init_fd, life, null;
     const char *init_path;           /* NULL = the forked init */
     char uid_map[48], gid_map[48];
-    pid_t *born;                     /* where the process that enters puts the program's pid */
     int ruleset;                     /* Landlock; -1 = no policy */
     sbx__insn *filter;               /* seccomp */
     int filter_size;
@@ -576,6 +574,7 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     sbx_fn fn;                       /* sbx_call: instead of path */
     void *arg;
     size_t ret_size, fn_stack;
+    int result;                      /* the memory for its result: a memfd; -1 = shared is mapped */
     sbx__shared *shared;
     unsigned long long token;
     char *memory, *free_memory;      /* stacks, then strings */
@@ -624,13 +623,14 @@ struct sbx {
     unsigned enforced;
     sbx__failure failure;
     struct rusage usage;
-    long long host_peak, peak, peak_space, used; /* bytes */
+    long long host_peak, peak, peak_space, used, weighed; /* bytes */
     long long cpu_us, cpu_gone;      /* of the tree; ticks of tasks that nobody waited for */
     sbx__tasks tasks;
     char *cgroup;                    /* the box's own group; NULL = none */
     char proc[40];                   /* the tree's own /proc, or the host's */
     int self;                        /* the program's number there */
-    sbx__shared *shared;             /* sbx_call: pages shared with the host are not its memory */
+    int call;                        /* a function: pages shared with the host are not its memory */
+    sbx__shared *shared, left;       /* where no memfd can be had; what it left */
     size_t shared_size;
     unsigned long long token;
 };
@@ -721,7 +721,7 @@ static int sbx__nonblocking(int fd) { return fcntl(fd, F_SETFL, O_NONBLOCK) == 0
 
 static pid_t sbx__collect(pid_t pid, int flags, struct rusage *usage) {
     pid_t got;
-    do got = wait4(pid, NULL, flags, usage);
+    do got = wait4(pid, NULL, flags | SBX__WALL, usage);
     while (got < 0 && errno == EINTR);
     return got;
 }
@@ -948,8 +948,8 @@ static int sbx__plan_program(sbx__plan *p, sbx_result *r) {
     size_t given = sbx__count(cfg->env), inherited = cfg->inherit_env ? sbx__count(host) : 0, i, n = 0;
     if (!search) search = "/usr/local/bin:/usr/bin:/bin";
     p->memory = (char *)SBX_REALLOC(
-        NULL, SBX__STACKS * SBX__STACK + (given + inherited + 2) * sizeof *p->envp + 3 * PATH_MAX +
-                  2 * strlen(search) + 2 * strlen(name) + (tmp ? strlen(tmp) : 0) +
+        NULL, SBX__STACKS * SBX__STACK + (given + inherited + 2) * sizeof *p->envp + 4 * PATH_MAX +
+                  2 * strlen(search) + 2 * strlen(name) + (tmp ? 2 * strlen(tmp) : 0) +
                   (cfg->cwd ? strlen(cfg->cwd) : 0) + 64);
     if (!p->memory) return sbx__no_memory(r, "a child");
     p->shell[0] = "sh";
@@ -961,8 +961,10 @@ static int sbx__plan_program(sbx__plan *p, sbx_result *r) {
     for (i = 0; i < inherited; i++)
         if (!sbx__has_name(cfg->env, given, host[i])) p->envp[n++] = (char *)host[i];
     for (i = 0; i < given; i++) p->envp[n++] = (char *)cfg->env[i];
-    if (tmp && !sbx__has_name((const char *const *)p->envp, n, "TMPDIR="))
+    if (tmp && !sbx__has_name((const char *const *)p->envp, n, "TMPDIR=")) {
+        if (!(tmp = sbx__absolute(p, tmp))) return sbx__gone_cwd(r);
         p->envp[n++] = (char *)sbx__keep(p, sbx__join(p, "TMPDIR", 6, "=", tmp));
+    }
     p->envp[n] = NULL;
     p->cwd = cfg->cwd;
     if (policy) p->cwd = sbx__absolute(p, cfg->cwd ? cfg->cwd : "."); /* under its own mounts */
@@ -1076,12 +1078,20 @@ static int sbx__plan_streams(sbx__plan *p, sbx *b, int handle, sbx_result *r) {
 
 static int sbx__plan_call(sbx__plan *p, sbx *b, sbx_result *r) {
     struct rlimit stack;
-    void *shared;
+    p->result = -1;
     if (!p->fn) return 1;
+    b->call = 1;
     b->shared_size = SBX__RET_AT + p->ret_size;
-    shared = mmap(NULL, b->shared_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANON, -1, 0);
-    if (shared == MAP_FAILED) return sbx__no_memory(r, "the function's result");
-    b->shared = p->shared = (sbx__shared *)shared;
+#if SBX__LINUX /* only the child maps it: another thread's child would inherit a mapping of ours */
+    b->fd[SBX__RESULT] = sbx__move_up((int)syscall(SYS_memfd_create, "sbx", 1), 3);
+    if (b->fd[SBX__RESULT] >= 0 && ftruncate(b->fd[SBX__RESULT], (off_t)b->shared_size) == 0)
+        p->result = b->fd[SBX__RESULT];
+#endif
+    if (p->result < 0) {
+        void *all = mmap(NULL, b->shared_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANON, -1, 0);
+        if (all == MAP_FAILED) return sbx__no_memory(r, "the function's result");
+        b->shared = p->shared = (sbx__shared *)all;
+    }
     /* Not a secret, only a value that no stray write of the function produces. */
     p->token = ((unsigned long long)sbx__now() << 20 ^ (unsigned long long)(size_t)b) | 1;
     b->token = p->token;
@@ -1248,7 +1258,7 @@ static void sbx__reset_signals(void) {
     SBX__SIGMASK(SIG_SETMASK, &none, NULL);
 }
 
-static sbx_step sbx__become(const sbx__plan *p, int *report, int *which) {
+static sbx_step sbx__become(const sbx__plan *p, int *report) {
     int i, first = 4;
     if (setsid() < 0) return SBX_STEP_SESSION;
     for (i = 0; i < 3; i++) { /* every source is above 2, so that no dup2 overwrites another's */
@@ -1259,12 +1269,14 @@ static sbx_step sbx__become(const sbx__plan *p, int *report, int *which) {
     *report = 3;
     if (p->ruleset >= 0 && dup2(p->ruleset, first++) < 0) return SBX_STEP_IO;
     sbx__close_from(first, p->top_fd);
-    if (p->cwd && chdir(p->cwd) != 0) return SBX_STEP_CWD;
-    for (i = 0; i < p->limit_count; i++) {
-        *which = i;
-        if (setrlimit(SBX__RLIMIT(p->limits[i].which), &p->limits[i].value) != 0)
+    return p->cwd && chdir(p->cwd) != 0 ? SBX_STEP_CWD : SBX_STEP_NONE;
+}
+
+/* After the steps that need descriptors and processes themselves. */
+static sbx_step sbx__limit_self(const sbx__plan *p, int *which) {
+    for (*which = 0; *which < p->limit_count; ++*which)
+        if (setrlimit(SBX__RLIMIT(p->limits[*which].which), &p->limits[*which].value) != 0)
             return SBX_STEP_LIMITS;
-    }
     sbx__reset_signals();
     return SBX_STEP_NONE;
 }
@@ -1272,7 +1284,7 @@ static sbx_step sbx__become(const sbx__plan *p, int *report, int *which) {
 static sbx_step sbx__exec(const sbx__plan *p) {
     struct timespec moment = {0, 1000000};
     int tries;
-    for (tries = 0; tries < 200; tries++) {
+    for (tries = 0; tries < 500; tries++) {
         execve(p->path, (char *const *)p->argv, p->envp);
         if (errno != ETXTBSY) break;
         nanosleep(&moment, NULL); /* somebody has just written it, and is about to close it */
@@ -1281,11 +1293,11 @@ static sbx_step sbx__exec(const sbx__plan *p) {
 }
 
 #if SBX__LINUX
-static void sbx__drop_caps(void) {
+static int sbx__drop_caps(void) {
     unsigned caps[8]; /* struct __user_cap_header_struct, then twice the data */
     memset(caps, 0, sizeof caps);
     caps[0] = SBX__CAP_VERSION;
-    syscall(SYS_capset, caps, caps + 2);
+    return syscall(SYS_capset, caps, caps + 2) == 0;
 }
 
 /* Writable trees are cloned before everything becomes read-only, and put back afterwards. */
@@ -1293,6 +1305,8 @@ static int sbx__read_only_but(const sbx__plan *p) {
     unsigned long long attr[4] = {1, 0, 0, 0}; /* struct mount_attr: MOUNT_ATTR_RDONLY */
     int i, flags = SBX__AT_EMPTY_PATH | SBX__AT_RECURSIVE | O_CLOEXEC | 1; /* OPEN_TREE_CLONE */
     struct stat st;
+    for (i = 0; i < p->writable_count; i++)
+        if (strcmp(p->writable[i].path, "/") == 0) return 1; /* that is everything */
     for (i = 0; i < p->writable_count; i++) {
         sbx__writable *w = &p->writable[i];
         int fd = open(w->path, SBX__O_PATH | O_CLOEXEC);
@@ -1317,13 +1331,14 @@ static int sbx__read_only_but(const sbx__plan *p) {
    writable trees becomes read-only, because Landlock does not guard modes, owners and times. */
 static int sbx__own_view(const sbx__plan *p) {
     const sbx_policy *policy = p->cfg.policy;
-    int ok = syscall(SYS_unshare, SBX__CLONE_NEWNS) == 0 &&
-             mount("none", "/", "none", MS_REC | MS_SLAVE, "") == 0;
-    ok = ok && (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "") == 0 ||
-                (policy && policy->no_system));
+    unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    int ok = syscall(SYS_unshare, SBX__CLONE_NEWNS) == 0 && /* under a policy no later mount shows up */
+             mount("none", "/", "none", MS_REC | (policy ? MS_PRIVATE : MS_SLAVE), "") == 0;
+    ok = ok && (mount("proc", "/proc", "proc", flags, "") == 0 || /* or an empty place over it */
+                (policy && policy->no_system && mount("none", "/proc", "tmpfs", flags, "") == 0));
     if (policy && (!ok || !sbx__read_only_but(p))) return 0;
-    if (p->user_ns && getuid() != 0) sbx__drop_caps(); /* they made the namespaces; exec drops them too */
-    return 1;
+    if (p->user_ns && getuid() != 0) ok = sbx__drop_caps(); /* they made the namespaces; exec drops them too */
+    return ok || !policy;
 }
 
 static int sbx__add_rule(int ruleset, int fd, unsigned access) {
@@ -1351,12 +1366,13 @@ static void sbx__pack(sbx__packet *k, sbx__failure *record) {
     k->head.msg_controllen = sizeof k->control.room;
 }
 
-static int sbx__send_fd(int report, int fd, int which) {
+static int sbx__send_fd(int report, int fd, int which, int pid) {
     struct cmsghdr *control;
     sbx__failure record;
     sbx__packet packet;
     memset(&record, 0, sizeof record);
     record.which = which;
+    record.error = pid;
     sbx__pack(&packet, &record);
     control = CMSG_FIRSTHDR(&packet.head);
     control->cmsg_level = SOL_SOCKET;
@@ -1374,8 +1390,7 @@ static sbx_step sbx__confine(const sbx__plan *p, int *which) {
     *which = 1;
     for (i = 0; geteuid() == 0 && i < 64; i++)
         if (prctl(PR_CAPBSET_DROP, i, 0, 0, 0) != 0 && errno != EINVAL) return SBX_STEP_POLICY;
-    sbx__drop_caps();
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return SBX_STEP_POLICY;
+    if (!sbx__drop_caps() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return SBX_STEP_POLICY;
     *which = 2;
     if (!policy->no_system) { /* its own /proc did not exist when the host made the rules */
         proc = open("/proc", SBX__O_PATH | O_CLOEXEC);
@@ -1388,7 +1403,7 @@ static sbx_step sbx__confine(const sbx__plan *p, int *which) {
     program.size = (unsigned short)p->filter_size;
     program.at = p->filter;
     i = (int)syscall(SYS_seccomp, 1, policy->kill_on_denied ? 8 : 0, &program);
-    if (i < 0 || (policy->kill_on_denied && !sbx__send_fd(3, i, SBX__NOTIFY))) return SBX_STEP_POLICY;
+    if (i < 0 || (policy->kill_on_denied && !sbx__send_fd(3, i, SBX__NOTIFY, 0))) return SBX_STEP_POLICY;
     if (policy->kill_on_denied) close(i);
     return SBX_STEP_NONE;
 }
@@ -1397,7 +1412,7 @@ static sbx_step sbx__confine(const sbx__plan *p, int *which) {
 static int sbx__call_child(const sbx__plan *p);
 
 static int sbx__child(void *arg) {
-    const sbx__plan *p = (const sbx__plan *)arg;
+    sbx__plan *p = (sbx__plan *)arg;
     int report = p->report, which = 0;
     sbx_step failed;
 #if SBX__LINUX
@@ -1405,10 +1420,16 @@ static int sbx__child(void *arg) {
     if (p->tree && !sbx__own_view(p)) sbx__quit_with(report, SBX_STEP_POLICY, 0);
 #endif
     if (p->cgroup >= 0 && write(p->cgroup, "0", 1) != 1) sbx__quit_with(report, SBX_STEP_CGROUP, 0);
-    failed = sbx__become(p, &report, &which);
+    if (p->fn && p->result >= 0) {
+        void *all = mmap(NULL, SBX__RET_AT + p->ret_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->result, 0);
+        if (all == MAP_FAILED) sbx__quit_with(report, SBX_STEP_MEMORY, 0);
+        p->shared = (sbx__shared *)all;
+    }
+    failed = sbx__become(p, &report);
 #if SBX__LINUX
     if (!failed && p->cfg.policy) failed = sbx__confine(p, &which);
 #endif
+    if (!failed) failed = sbx__limit_self(p, &which);
     if (!failed && p->fn) sbx__quit(sbx__call_child(p));
     if (!failed) failed = sbx__exec(p);
     sbx__quit_with(report, failed, which);
@@ -1471,9 +1492,12 @@ static int sbx__next_pid(DIR *dir) {
     return 0;
 }
 
+/* Is there a /proc, and does it speak of this PID namespace? */
 static int sbx__can_watch(void) {
-    sbx__task self;
-    return sbx__proc_stat("/proc", (int)getpid(), &self);
+    char self[16];
+    ssize_t n = readlink("/proc/self", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = 0;
+    return atoi(self) == (int)getpid();
 }
 
 /* Tasks of this user, for RLIMIT_NPROC. */
@@ -1595,6 +1619,8 @@ static int sbx__try_init(sbx__plan *p, sbx *b, sbx__failure *f) {
 static int sbx__start_init(sbx__plan *p, sbx *b) {
     sbx__failure f;
     int tries;
+    errno = ENOENT;
+    if (!sbx__can_watch()) return 0; /* whoever is left behind could not be found */
     p->top_fd = (int)sysconf(_SC_OPEN_MAX) - 1;
     p->user_ns = geteuid() != 0; /* root needs none, so that ids stay what they are */
     p->init_path = access("/bin/cat", X_OK) == 0 ? "/bin/cat"
@@ -1630,8 +1656,7 @@ static int sbx__enter_child(void *arg) {
     if (syscall(SYS_setns, p->init_fd, SBX__CLONE_NEWPID | (p->user_ns ? SBX__CLONE_NEWUSER : 0)) == 0)
         pid = clone(sbx__child, stack, flags | SIGCHLD, p, &pidfd);
     if (pid < 0) sbx__quit_with(p->report, SBX_STEP_CONTAIN, 0);
-    *p->born = pid;
-    sbx__send_fd(p->report, pidfd, SBX__EXIT);
+    sbx__send_fd(p->report, pidfd, SBX__EXIT, (int)pid);
     sbx__quit(0);
     return 0;
 }
@@ -1652,7 +1677,7 @@ static void sbx__collect_strays(const sbx *b) {
             continue;
         snprintf(path, sizeof path, "/proc/%d/ns/pid", pid);
         if (readlink(path, theirs, sizeof theirs) == n && memcmp(ours, theirs, (size_t)n) == 0)
-            sbx__collect((pid_t)pid, WNOHANG | SBX__WALL, NULL);
+            sbx__collect((pid_t)pid, WNOHANG, NULL);
     }
     if (dir) closedir(dir);
 }
@@ -1801,14 +1826,21 @@ static const sbx__rule sbx__rules[] = {
     /* They would go round the filter, and runtimes do without: to them they do not exist. */
     SBX__HIDE_NR(425, "io_uring_setup"), SBX__HIDE_NR(426, "io_uring_enter"),
     SBX__HIDE_NR(427, "io_uring_register"),
-    SBX__HIDE_NR(435, "clone3"), /* its flags are in memory, where a filter cannot look */
+    SBX__HIDE_NR(435, "clone3"), SBX__HIDE_NR(437, "openat2"), /* a filter cannot look into memory */
     /* Memory that no process owns once it is unmapped, so that no limit counts it. */
     SBX__HIDE_NR(SYS_memfd_create, "memfd_create"), SBX__HIDE_NR(447, "memfd_secret"),
     /* Other processes' memory and descriptors. */
     SBX__DENY(ptrace), SBX__DENY(process_vm_readv), SBX__DENY(process_vm_writev), SBX__DENY(kcmp),
     SBX__DENY_NR(438, "pidfd_getfd"), SBX__DENY_NR(440, "process_madvise"), SBX__DENY(userfaultfd),
-    /* Files by handle instead of by path. */
+    /* Files by handle instead of by path; news of files that cannot be read. */
     SBX__DENY(name_to_handle_at), SBX__DENY(open_by_handle_at), SBX__DENY(fanotify_init),
+    SBX__HIDE_NR(SYS_inotify_init1, "inotify_init1"),
+    /* Set-user-id files, which would outlive the box with the host's user in them. */
+    SBX__CHECK(SBX__ALWAYS, fchmod, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
+    SBX__CHECK(SBX__ALWAYS, fchmodat, SBX__WITHOUT, 2, 0, 06000u, 0, 0, 0),
+    {452, "fchmodat2", SBX__WITHOUT, SBX__ALWAYS, 2, 0, {06000u, 0, 0, 0}},
+    SBX__CHECK(SBX__ALWAYS, openat, SBX__WITHOUT, 3, 0, 06000u, 0, 0, 0),
+    SBX__CHECK(SBX__ALWAYS, mknodat, SBX__WITHOUT, 2, 0, 06000u, 0, 0, 0),
     /* Namespaces, mounts, roots. */
     SBX__DENY(unshare), SBX__DENY(setns), SBX__DENY(mount), SBX__DENY(umount2), SBX__DENY(chroot),
     SBX__DENY(pivot_root), SBX__DENY_NR(428, "open_tree"), SBX__DENY_NR(429, "move_mount"),
@@ -1835,22 +1867,27 @@ static const sbx__rule sbx__rules[] = {
     /* Priorities of everybody with this user id: PRIO_USER, IOPRIO_WHO_USER. */
     SBX__CHECK(SBX__ALWAYS, setpriority, SBX__NOT, 0, 0, 2u, 2u, 2u, 2u),
     SBX__CHECK(SBX__ALWAYS, ioprio_set, SBX__NOT, 0, 0, 3u, 3u, 3u, 3u),
-    /* Network. With it: unix, IPv4, IPv6, netlink. Without: pairs of connected unix streams only,
+    /* Network: IPv4, IPv6, netlink. Unix sockets, with or without it: pairs of connected streams only,
        because a pair of datagram sockets can still send to any address. */
-    SBX__CHECK(SBX__NETWORK, socket, SBX__ONLY, 0, 0, 1u, 2u, 10u, 16u),
+    SBX__CHECK(SBX__NETWORK, socket, SBX__ONLY, 0, 0, 2u, 10u, 16u, 16u),
     SBX__DENY_IF(SBX__NO_NETWORK, socket), SBX__DENY_IF(SBX__NO_NETWORK, connect),
     SBX__DENY_IF(SBX__NO_NETWORK, bind), SBX__DENY_IF(SBX__NO_NETWORK, listen),
-    SBX__CHECK(SBX__NO_NETWORK, socketpair, SBX__ONLY, 0, 0, 1u, 1u, 1u, 1u),     /* AF_UNIX */
-    SBX__CHECK(SBX__NO_NETWORK, socketpair, SBX__ONLY, 1, 0xFu, 1u, 5u, 5u, 5u),  /* STREAM, SEQPACKET */
+    SBX__CHECK(SBX__ALWAYS, socketpair, SBX__ONLY, 0, 0, 1u, 1u, 1u, 1u),    /* AF_UNIX */
+    SBX__CHECK(SBX__ALWAYS, socketpair, SBX__ONLY, 1, 0xFu, 1u, 5u, 5u, 5u), /* STREAM, SEQPACKET */
     SBX__DENY_IF(SBX__LANDLOCK_2, truncate), /* before version 3 Landlock did not guard it */
 #if defined(__i386__)
-    SBX__DENY(ipc), SBX__DENY_IF(SBX__NO_NETWORK, socketcall), /* their arguments are in memory */
+    SBX__DENY(ipc), SBX__DENY(socketcall), /* their arguments are in memory */
+    SBX__DENY_NR(393, "semget"), SBX__DENY_NR(394, "semctl"), SBX__DENY_NR(395, "shmget"),
+    SBX__DENY_NR(396, "shmctl"), SBX__DENY_NR(397, "shmat"), SBX__DENY_NR(399, "msgget"),
+    SBX__DENY_NR(400, "msgsnd"), SBX__DENY_NR(401, "msgrcv"), SBX__DENY_NR(402, "msgctl"),
+    SBX__DENY_NR(420, "semtimedop"),
     SBX__DENY(vm86), SBX__DENY(vm86old), SBX__DENY(stime), SBX__DENY(umount),
     SBX__DENY_NR(404, "clock_settime64"), SBX__DENY_NR(405, "clock_adjtime64"),
     SBX__DENY_IF(SBX__LANDLOCK_2, truncate64),
 #else
     SBX__DENY(shmget), SBX__DENY(shmat), SBX__DENY(shmctl), SBX__DENY(msgget), SBX__DENY(msgctl),
-    SBX__DENY(semget), SBX__DENY(semctl),
+    SBX__DENY(msgsnd), SBX__DENY(msgrcv), SBX__DENY(semget), SBX__DENY(semctl), SBX__DENY(semop),
+    SBX__DENY(semtimedop),
 #endif
 #if defined(__x86_64__) || defined(__i386__)
     SBX__DENY(iopl), SBX__DENY(ioperm), SBX__DENY(modify_ldt), SBX__DENY(uselib), SBX__DENY(ustat),
@@ -1860,7 +1897,12 @@ static const sbx__rule sbx__rules[] = {
 #if defined(__x86_64__)
     SBX__DENY(kexec_file_load),
 #endif
-#if !defined(__aarch64__) && !defined(__riscv)
+#if !defined(__aarch64__) && !defined(__riscv) /* the older forms */
+    SBX__HIDE_NR(SYS_inotify_init, "inotify_init"),
+    SBX__CHECK(SBX__ALWAYS, chmod, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
+    SBX__CHECK(SBX__ALWAYS, creat, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
+    SBX__CHECK(SBX__ALWAYS, open, SBX__WITHOUT, 2, 0, 06000u, 0, 0, 0),
+    SBX__CHECK(SBX__ALWAYS, mknod, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
     SBX__DENY_IF(SBX__NO_SPAWN, fork), SBX__DENY_IF(SBX__NO_SPAWN, vfork),
 #endif
 };
@@ -2085,9 +2127,9 @@ static pid_t sbx__fork(sbx__plan *p, int *pidfd) {
     }
     error = errno;
     SBX__SIGMASK(SIG_SETMASK, &before, NULL);
-    if (p->tree && pid > 0) { /* that one only opened the door */
-        sbx__collect(pid, SBX__WALL, NULL);
-        pid = *p->born;
+    if (p->tree && pid > 0) { /* that one only opened the door; the program's pid is in the report */
+        sbx__collect(pid, 0, NULL);
+        pid = 0;
     }
 #if SBX__LINUX
     if (pid > 0 && *pidfd < 0 && !p->tree) *pidfd = (int)syscall(SBX__NR_pidfd_open, pid, 0);
@@ -2097,28 +2139,31 @@ static pid_t sbx__fork(sbx__plan *p, int *pidfd) {
     return pid;
 }
 
+/* Records until the end: descriptors, maybe a failure. Exec closes the other end: it has started. */
 static void sbx__read_report(sbx *b) {
     sbx__failure f;
-    ssize_t n = -1;
-    errno = ENOTSOCK;
+    ssize_t n = 1;
+    while (n > 0) {
 #if SBX__LINUX
-    if (b->enforced & SBX_BY_TREE) {
         sbx__packet packet;
         sbx__pack(&packet, &f);
-        n = recvmsg(b->fd[SBX__REPORT], &packet.head, MSG_CMSG_CLOEXEC);
-        if (n > 0 && packet.head.msg_controllen >= CMSG_LEN(sizeof(int))) {
-            int *fd = &b->fd[f.which];
-            memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&packet.head)), sizeof *fd);
-            *fd = sbx__move_up(*fd, 3);
-            if (*fd > b->top_fd) b->top_fd = *fd;
-            return;
-        }
-    }
+        if (b->enforced & SBX_BY_TREE) {
+            n = recvmsg(b->fd[SBX__REPORT], &packet.head, MSG_CMSG_CLOEXEC);
+            if (n > 0 && packet.head.msg_controllen >= CMSG_LEN(sizeof(int))) {
+                int *fd = &b->fd[f.which];
+                memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&packet.head)), sizeof *fd);
+                *fd = sbx__move_up(*fd, 3);
+                if (*fd > b->top_fd) b->top_fd = *fd;
+                if (f.which == SBX__EXIT) b->pid = (pid_t)f.error;
+                continue;
+            }
+        } else
 #endif
-    if (n < 0 && errno == ENOTSOCK) n = read(b->fd[SBX__REPORT], &f, sizeof f);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (n == (ssize_t)sizeof f) b->failure = f;
-    sbx__close(&b->fd[SBX__REPORT]); /* exec closed the other end: it has started */
+        n = read(b->fd[SBX__REPORT], &f, sizeof f);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+        if (n == (ssize_t)sizeof f) b->failure = f;
+    }
+    sbx__close(&b->fd[SBX__REPORT]);
 }
 
 static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
@@ -2128,17 +2173,16 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
     b->started = b->ended = sbx__now();
     b->deadline = b->cfg.timeout_ms < 0 ? SBX__NEVER : b->started + b->cfg.timeout_ms * 1000;
     p->deadline = b->deadline;
-    p->born = p->fn ? &p->shared->born : &b->pid;
     b->pid = sbx__fork(p, &b->fd[SBX__EXIT]);
     if (b->pid < 0)
         return sbx__refuse(r, SBX_STEP_SPAWN, errno, "no new process: %s", strerror(errno));
-    if (p->tree && b->pid > 0) sbx__read_report(b); /* its pidfd */
+    if (p->tree) sbx__read_report(b);
     b->late = sbx__now() >= b->deadline;
     for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
     sbx__close(&p->report);
     for (i = 0; i < SBX__FDS; i++)
         if (b->fd[i] > b->top_fd) b->top_fd = b->fd[i];
-    if (b->pid == 0) b->state = SBX__ENDED; /* it could not enter; the report says why */
+    if (b->pid == 0) b->state = SBX__ENDED; /* it could not enter */
     if (getrusage(RUSAGE_SELF, &host) == 0) b->host_peak = (long long)host.ru_maxrss * SBX__MAXRSS_UNIT;
 #if SBX__LINUX
     if (b->fd[SBX__IN] >= 0 && b->input_left > SBX__CHUNK)
@@ -2172,14 +2216,15 @@ static void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_result *
         sbx__refuse(r, f->step, f->error, "'%s' cannot be run: %s",
                     sbx__plain(shown, sizeof shown, p->path), why);
     } else {
+        sbx_step step = f->step == SBX_STEP_CONTAIN && p->cfg.policy ? SBX_STEP_POLICY : f->step;
         if (f->step == SBX_STEP_SESSION) what = "a session of its own";
         if (f->step == SBX_STEP_LIMITS) what = p->limits[f->which].name;
         if (f->step == SBX_STEP_CONTAIN) what = "the PID namespace";
         if (f->step == SBX_STEP_CGROUP) what = "the cgroup";
-        if (f->step == SBX_STEP_MEMORY) what = "memory for its stack";
+        if (f->step == SBX_STEP_MEMORY) what = "memory for the function";
         if (f->step == SBX_STEP_POLICY) what = policy[f->which];
-        sbx__refuse(r, f->step, f->error, "%s%s could not be set up in the child: %s",
-                    f->step == SBX_STEP_POLICY ? "policy: " : "", what, why);
+        sbx__refuse(r, step, f->error, "%s%s could not be set up in the child: %s",
+                    step == SBX_STEP_POLICY ? "policy: " : "", what, why);
     }
 }
 
@@ -2188,15 +2233,13 @@ static void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_result *
 /* Room behind the kept bytes for one more read: doubling, at most one chunk past the cap. */
 static size_t sbx__room(sbx *b, int i) {
     sbx_output *o = &b->output[i];
-    size_t size = b->capacity[i], least = o->size + (b->busy[i] ? SBX__CHUNK : 1) + 1, most;
+    long long left = b->cfg.output_bytes < 0 ? SBX__MAX_BYTES : b->cfg.output_bytes - b->kept;
+    size_t size = b->capacity[i], least = o->size + (b->busy[i] || !left ? SBX__CHUNK : 1) + 1;
     if (size < least) {
-        long long left = b->cfg.output_bytes - b->kept;
         char *data;
-        most = (size_t)-1 / 4;
-        if (b->cfg.output_bytes >= 0 && left < (long long)(most - least)) most = least + (size_t)left;
         size = size ? 2 * size : 4096;
         if (size < least) size = least;
-        if (size > most) size = most;
+        if (left < (long long)(size - o->size)) size = o->size + (size_t)left + SBX__CHUNK + 1;
         data = (char *)SBX_REALLOC(o->data, size);
         if (data) {
             o->data = data;
@@ -2406,11 +2449,19 @@ static void sbx__recount(sbx *b, long long now) {
 static long long sbx__share(const sbx *b, int pid, long long rss) {
     char text[2048];
     if (!sbx__proc_read(b->proc, pid, "smaps_rollup", text, sizeof text))
-        return !b->shared ? rss : rss > b->host_peak ? rss - b->host_peak : 0;
-    if (!b->shared)
+        return !b->call ? rss : rss > b->host_peak ? rss - b->host_peak : 0;
+    if (!b->call)
         return (sbx__number_after(text, "\nPss:", 0) + sbx__number_after(text, "\nSwapPss:", 0)) * 1024;
     return (sbx__number_after(text, "\nPrivate_Clean:", 0) + sbx__number_after(text, "\nSwapPss:", 0) +
             sbx__number_after(text, "\nPrivate_Dirty:", 0)) * 1024;
+}
+
+static long long sbx__weigh_shares(sbx *b) {
+    long long sum = 0;
+    int i;
+    for (i = 0; i < b->tasks.count; i++) sum += sbx__share(b, b->tasks.at[i].pid, b->tasks.at[i].rss);
+    if (sum > b->peak) b->peak = sum;
+    return sum;
 }
 
 /* Adds up the tree. b->used may count shared pages twice; what goes into b->peak never does. */
@@ -2428,7 +2479,7 @@ static void sbx__weigh(sbx *b) {
         peak = sbx__number_after(text, "\nVmHWM:", 0) * 1024;
         files = (sbx__number_after(text, "\nRssFile:", 0) + sbx__number_after(text, "\nRssShmem:", 0)) * 1024;
         if (pid == b->self) b->peak_space = sbx__number_after(text, "\nVmPeak:", 0) * 1024;
-        if (b->shared) {
+        if (b->call) {
             rss = peak = sbx__share(b, pid, rss);
             files = swap = 0;
         }
@@ -2438,19 +2489,17 @@ static void sbx__weigh(sbx *b) {
         if (files > shared) shared = files;
         if (peak > b->peak) b->peak = peak;
     }
-    if (own + shared > b->peak) b->peak = own + shared;
+    if (b->tasks.count > 1 && own + shared > b->peak && own + shared > b->weighed / 100 * 105) {
+        b->weighed = own + shared; /* forks share pages that look like their own: ask again, but rarely */
+        sbx__weigh_shares(b);
+    }
     if (b->peak == 0) b->peak = -1; /* it had ended already */
 }
 
 static int sbx__over_memory(sbx *b) {
-    long long sum = 0;
-    int i;
     if (b->cfg.memory_bytes < 0 || !(b->enforced & SBX_BY_WATCH)) return 0;
     if (b->tasks.count == 1) return b->peak > b->cfg.memory_bytes; /* the high-water mark is proof */
-    if (b->used <= b->cfg.memory_bytes) return 0;
-    for (i = 0; i < b->tasks.count; i++) sum += sbx__share(b, b->tasks.at[i].pid, b->tasks.at[i].rss);
-    if (sum > b->peak) b->peak = sum;
-    return sum > b->cfg.memory_bytes;
+    return b->used > b->cfg.memory_bytes && sbx__weigh_shares(b) > b->cfg.memory_bytes;
 }
 
 /* One look. Without a limit only the peak is wanted: more rarely as long as it stays the same. */
@@ -2524,7 +2573,7 @@ static void sbx__note_status(sbx *b, int exited, int value) {
 
 /* Has the program ended? Looks without collecting, so that its number stays taken. */
 static int sbx__look(sbx *b) {
-    int flags = WEXITED | WNOHANG | WNOWAIT, found = -1;
+    int flags = WEXITED | WNOHANG | WNOWAIT | SBX__WALL, found = -1;
     siginfo_t info;
     memset(&info, 0, sizeof info);
     errno = 0;
@@ -2586,7 +2635,7 @@ static int sbx__all_dead(const sbx *b) {
 /* Is anybody left? clone(CLONE_PARENT) may have made grandchildren the host's to collect. */
 static int sbx__is_empty(sbx *b, long long now) {
     int most = 64, empty;
-    while (most-- > 0 && sbx__collect(-b->pid, WNOHANG | SBX__WALL, NULL) > 0) {
+    while (most-- > 0 && sbx__collect(-b->pid, WNOHANG, NULL) > 0) {
     }
     if (b->init) { /* pid 1 is gone only when all of its namespace is */
         if (now > b->ended + 5000) sbx__collect_strays(b);
@@ -2662,10 +2711,10 @@ static long long sbx__wake(const sbx *b) {
 }
 
 static int sbx__wants(const sbx *b, int k) {
-    if (b->fd[k] < 0 || b->state == SBX__ENDED || k == SBX__LIFE) return 0;
+    if (b->fd[k] < 0 || b->state == SBX__ENDED || k == SBX__LIFE || k == SBX__RESULT) return 0;
     if (k == SBX__IN) return b->input_left > 0 || b->want_write;
     if (k == SBX__INIT) return b->state == SBX__LEAVING;
-    if (k == SBX__REPORT && b->shared && !b->cfg.policy) return 0; /* a function: read at the end */
+    if (k == SBX__REPORT && b->call && !b->cfg.policy) return 0; /* a function: read at the end */
     return b->state == SBX__RUNNING || k == SBX__OUT || k == SBX__ERR;
 }
 
@@ -2770,6 +2819,18 @@ static int sbx__speaks_of(const sbx_output *o, const char *const *words) {
     return 0;
 }
 
+/* What the function left. Its bytes are copied, never looked at in place. */
+static int sbx__fetch(const sbx *b, void *to, size_t from, size_t size) {
+    size_t got = 0;
+    ssize_t n = 1;
+    if (b->shared) return memcpy(to, (const char *)b->shared + from, size) != NULL;
+    while (got < size && n > 0) {
+        n = pread(b->fd[SBX__RESULT], (char *)to + got, size - got, (off_t)(from + got));
+        if (n > 0) got += (size_t)n;
+    }
+    return got == size;
+}
+
 /* The last facts, which only show when all is over. */
 static void sbx__observe(sbx *b, const sbx_result *r) {
     static const char *const memory[] = {
@@ -2785,7 +2846,9 @@ static void sbx__observe(sbx *b, const sbx_result *r) {
     if (e->saw & SBX_SAW_MEMORY_LIMIT && b->peak_space > b->cfg.address_space_bytes / 100 * 95)
         e->saw |= SBX_SAW_MEMORY_PEAK;
     if (e->saw & SBX_SAW_FILE_LIMIT && sbx__speaks_of(said, file)) e->saw |= SBX_SAW_FILE_TEXT;
-    if (b->shared && (e->exit_code != 0 || b->shared->done != b->token)) e->saw |= SBX_SAW_NO_RESULT;
+    if (b->call && (!sbx__fetch(b, &b->left, 0, sizeof b->left) || e->exit_code != 0 ||
+                    b->left.done != b->token))
+        e->saw |= SBX_SAW_NO_RESULT;
 }
 
 /* ==== result ================================================================================= */
@@ -2793,7 +2856,7 @@ static void sbx__observe(sbx *b, const sbx_result *r) {
 static void sbx__describe(const sbx *b, sbx_result *r) {
     const sbx_config *c = &b->cfg;
     const char *who = b->who, *killed = b->killed ? " and was killed" : "";
-    char *to = r->message, text[sizeof b->shared->text];
+    char *to = r->message;
     size_t n = sizeof r->message;
     switch (r->verdict) {
     case SBX_TIMED_OUT:
@@ -2825,9 +2888,7 @@ static void sbx__describe(const sbx *b, sbx_result *r) {
         snprintf(to, n, "%s was ended by signal %d (%s)", who, r->signal, sbx__signal_name(r->signal));
         break;
     case SBX_NO_RESULT:
-        memcpy(text, b->shared->text, sizeof text);
-        text[sizeof text - 1] = 0;
-        if (b->shared->failed) sbx__plain(to, n, text);
+        if (b->left.failed) sbx__plain(to, n, b->left.text);
         if (!*to) snprintf(to, n, "%s ended with code %d and left no result", who, r->exit_code);
         break;
     default: snprintf(to, n, "%s exited with code %d", who, r->exit_code); break;
@@ -2856,8 +2917,9 @@ static sbx_verdict sbx__conclude(sbx *b, sbx_result *r) {
     r->user_us = b->gone ? b->cpu_us : (long long)u->ru_utime.tv_sec * SBX__SECOND + u->ru_utime.tv_usec;
     r->system_us = (long long)u->ru_stime.tv_sec * SBX__SECOND + u->ru_stime.tv_usec;
     /* ru_maxrss starts at the host's own size: only what is above that is the child's. */
-    r->peak_bytes = peak > b->host_peak && !b->shared && peak > b->peak ? peak : b->peak;
+    r->peak_bytes = peak > b->host_peak && !b->call && peak > b->peak ? peak : b->peak;
     sbx__observe(b, r);
+    b->left.text[sizeof b->left.text - 1] = 0;
     r->enforced = b->enforced;
     r->evidence = b->seen.saw;
     r->exit_code = b->seen.exit_code;
@@ -2898,7 +2960,7 @@ static sbx *sbx__open(const sbx_config *config, sbx__plan *plan, int handle, sbx
     sbx__free_plan(&p);
     if (ok) return b;
     sbx__free_box(b);
-    if (r->step == SBX_STEP_CONTAIN && config->contain == SBX_CONTAIN_AUTO) { /* no way in */
+    if (r->step == SBX_STEP_CONTAIN && config->contain == SBX_CONTAIN_AUTO) { /* no way in: the group */
         sbx_config group = *config;
         group.contain = SBX_CONTAIN_GROUP;
         return sbx__open(&group, plan, handle, r);
@@ -3029,7 +3091,7 @@ SBX_API sbx_verdict sbx_call(const sbx_config *config, sbx_fn fn, void *arg, voi
     else box = sbx__open(config, &plan, 0, r);
     if (!box) return verdict;
     verdict = sbx__conclude(box, r);
-    if (verdict == SBX_OK && ret_size) memcpy(ret, (char *)box->shared + SBX__RET_AT, ret_size);
+    if (verdict == SBX_OK && ret_size) sbx__fetch(box, ret, SBX__RET_AT, ret_size);
     sbx__free_box(box);
     if (!result) sbx_free(r);
     return verdict;
@@ -3048,7 +3110,9 @@ SBX_API void sbx_fail(const char *format, ...) {
 }
 
 static int sbx__nothing(void *arg, void *ret, size_t ret_size) {
-    return arg || ret || ret_size;
+    (void)arg;
+    (void)ret;
+    return ret_size != 0;
 }
 
 /* The real thing, once: a function in a child under that config. */
