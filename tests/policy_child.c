@@ -2,8 +2,8 @@
  *
  * A set tries every way it knows and prints one line for each: the name of the attempt, and
  * "worked" or the error it got; the last line is "end". So that a test can see that an attempt is
- * worth something, the same set is also run without a policy, where it has to work. Names that begin
- * with '?' depend on the kernel, the file system or the user: those may fail without a policy, too.
+ * worth something, the same set is also run without a policy, where it has to work. Names that
+ * begin with '?' depend on the kernel, the file system or the user: those may fail there, too.
  *
  * Nothing here hurts the machine if it works: files and processes are the test's own, mounts are
  * made in a mount namespace of the box, and what is global is asked for with arguments that the
@@ -128,7 +128,7 @@ static void set_read(char **arg) {
     TRY("path_fd_change_dir", fchdir(dir) < 0 ? -1 : read_path("secret"));
     fd = open(secret, O_PATH);
     TRY("path_fd_reopened", read_path(fd_path(fd)));
-    TRY("path_fd_dev", read_path(at("/dev/fd", fd_path(fd) + strlen("/proc/self/fd/"))));
+    TRY("?path_fd_dev", read_path(at("/dev/fd", fd_path(fd) + strlen("/proc/self/fd/"))));
     TRY("change_dir", chdir(outside) < 0 ? -1 : read_path("secret"));
     TRY("?path_fd_proc", read_path("/proc/self/cwd/secret"));
     TRY("hard_link",
@@ -304,7 +304,6 @@ static void set_nodes(char **arg) {
     const char *own = arg[0];
     TRY("?char_device", mknod(at(own, "null"), S_IFCHR | 0600, makedev(1, 3)));
     TRY("?block_device", mknod(at(own, "disk"), S_IFBLK | 0600, makedev(7, 200)));
-    TRY("?whiteout", mknod(at(own, "whiteout"), S_IFCHR | 0600, 0));
 }
 
 static long has_set_id(const char *path) {
@@ -1039,7 +1038,7 @@ static void set_devices(char **arg) {
     TRY("random", open("/dev/random", O_RDONLY));
     TRY("proc_self", read_path("/proc/self/status"));
     TRY("passwd", read_path("/etc/passwd"));
-    TRY("libraries", list_path("/usr/lib"));
+    TRY("programs", list_path("/usr/bin"));
 }
 
 static void *touch_flag(void *flag) {
@@ -1088,6 +1087,28 @@ static void set_own_filter(char **arg) {
     TRY("socket", socket(AF_INET, SOCK_STREAM, 0));
 }
 
+/* FILE: a descendant asks for something forbidden and is gone before anybody has heard of it. Then
+   the file is made, and later, when somebody listens, this one asks. */
+static void set_flicker(char **arg) {
+    volatile int *asking = (volatile int *)map(4096, MAP_SHARED);
+    pid_t pid;
+    if (!asking) _exit(96);
+    sleep_ms(200); /* the host is still busy with the start */
+    pid = spawn();
+    if (pid == 0) {
+        *asking = 1;
+        socket(AF_INET, SOCK_STREAM, 0);
+        _exit(0);
+    }
+    while (!*asking) sleep_ms(1);
+    sleep_ms(50);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    TRY("file", open(arg[0], O_WRONLY | O_CREAT, 0600));
+    sleep_ms(300);
+    TRY("socket", socket(AF_INET, SOCK_STREAM, 0));
+}
+
 static const struct policy_set {
     const char *name;
     int args;
@@ -1121,6 +1142,7 @@ static const struct policy_set {
     {"spawn", 0, set_spawn},
     {"thread", 0, set_thread},
     {"own_filter", 0, set_own_filter},
+    {"flicker", 1, set_flicker},
     {NULL, 0, NULL},
 };
 

@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -542,6 +543,17 @@ static int listeners_open(listeners *l, const char *dir) {
     return !failed;
 }
 
+/* Can anybody reach them? In some places the loopback is down. */
+static int loopback_is_up(const listeners *l) {
+    struct sockaddr_in to;
+    socklen_t size = sizeof to;
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), up;
+    up = getsockname(l->fd[2], (struct sockaddr *)(void *)&to, &size) == 0 &&
+         connect(fd, (struct sockaddr *)(void *)&to, size) == 0;
+    close(fd);
+    return up;
+}
+
 static int listeners_close(listeners *l) { /* how many of them heard something */
     int i, heard = 0;
     for (i = 0; i < 7; i++) {
@@ -584,8 +596,13 @@ UTEST(policy, a52_reaches_nobody) {
     ASSERT_TRUE(listeners_open(&l, w.base));
     config = unboxed(SBX_CONTAIN_GROUP);
     use_listeners(&config, argv, &l);
-    EXPECT_ALL_WORK(&config);
-    EXPECT_LE(6, listeners_close(&l));
+    if (loopback_is_up(&l)) {
+        EXPECT_ALL_WORK(&config);
+        EXPECT_LE(6, listeners_close(&l));
+    } else {
+        EXPECT_ALL_WORK_BUT("tcp  tcp_flags  udp_connect  udp_send", &config);
+        EXPECT_LE(4, listeners_close(&l));
+    }
     world_close(&w);
 }
 
@@ -601,6 +618,11 @@ UTEST(policy, a52_allow_network_is_the_network) {
     policy.allow_network = 1;
     world_open(&w);
     ASSERT_TRUE(listeners_open(&l, w.base));
+    if (!loopback_is_up(&l)) {
+        listeners_close(&l);
+        world_close(&w);
+        UTEST_SKIP("the loopback is down");
+    }
     use_listeners(&config, argv, &l);
     EXPECT_ALL_WORK_BUT(
         "unix_path  unix_path_dgram  unix_self_root  unix_abstract  unix_abstract_dgram "
@@ -720,10 +742,10 @@ UTEST(policy, a56_boxes_do_not_see_each_other) {
     config.argv = test_child_argv("sleep", "10000");
     box = sbx_start(&config, &one);
     ASSERT_TRUE(box != NULL);
-    config.command = "ls /proc | grep -c '^[0-9]'; kill -0 -1 && echo heard";
+    config.command = "set -- /proc/[0-9]*; echo $#; kill -0 -1 && echo heard";
     config.argv = NULL;
     TEST_RUN(&config, &two);
-    EXPECT_STREQ("4\n", two.out.data); /* pid 1, sh, ls, grep */
+    EXPECT_STREQ("2\n", two.out.data); /* pid 1, sh */
     sbx_free(&two);
     sbx_cancel(box);
     sbx_finish(box, &one);
@@ -1155,7 +1177,7 @@ static const char *relative_paths(void *arg) {
     TEST_MUST(chdir(w->base) == 0);
     config.cwd = "readable"; /* the box runs elsewhere, but the paths are the host's */
     config.command = "cat secret ../outside/secret; echo x >../writable/made; echo; f=$(mktemp) && "
-                     "test -w \"$f\" && echo \"$TMPDIR\"; pwd";
+                     "test -w \"$f\" && (cd \"$TMPDIR\" && pwd -P); pwd";
     sbx_run(&config, &result);
     TEST_MUST(access("writable/made", F_OK) == 0);
     if (strcmp(result.out.data,
@@ -1379,6 +1401,59 @@ UTEST(policy, kill_on_denied_tells_the_call) {
     EXPECT_VERDICT(SBX_OK, result);
     EXPECT_STREQ("after\n", result.out.data);
     sbx_free(&result);
+}
+
+static int file_is_there(void *path) {
+    return access((const char *)path, F_OK) == 0;
+}
+
+/* The host looks too late: who asked for something forbidden is gone. It goes on listening. */
+UTEST(policy, kill_on_denied_cannot_be_switched_off) {
+    world w;
+    sbx_policy policy;
+    sbx_config config;
+    sbx_result result;
+    sbx *box;
+    char path[PATH_MAX + 32];
+    NEEDS_POLICY();
+    world_open(&w);
+    snprintf(path, sizeof path, "%s/asked", w.writable);
+    policy = world_policy(&w);
+    policy.kill_on_denied = 1;
+    config = boxed(&policy);
+    config.argv = set_argv("flicker", path);
+    box = sbx_start(&config, &result);
+    ASSERT_TRUE_MSG(box != NULL, result.message);
+    EXPECT_TRUE(test_wait_until(file_is_there, path, 10000));
+    sbx_finish(box, &result);
+    EXPECT_VERDICT(SBX_DENIED, result);
+    sbx_free(&result);
+    world_close(&w);
+}
+
+/* A host that ignores SIGCHLD: nobody is left to ask, and it must not wait for a question. */
+static const char *end_unnoticed(void *arg) {
+    sbx_policy policy = {0};
+    sbx_config config = boxed(&policy);
+    sbx_result result;
+    int i;
+    (void)arg;
+    signal(SIGCHLD, SIG_IGN);
+    policy.kill_on_denied = 1;
+    config.timeout_ms = 5000;
+    for (i = 0; i < 10; i++) {
+        config.command = i % 2 ? "exit 0" : "sleep 0.05 & exit 0";
+        sbx_run(&config, &result);
+        if (result.verdict != SBX_OK && result.verdict != SBX_LOST)
+            return test_text("%s", result.message);
+        sbx_free(&result);
+    }
+    return "";
+}
+
+UTEST(policy, kill_on_denied_does_not_wait_for_the_dead) {
+    NEEDS_POLICY();
+    EXPECT_STREQ("", test_in_copy(end_unnoticed, NULL));
 }
 
 UTEST(policy, a_sigsys_of_its_own_is_a_crash) {
@@ -1646,6 +1721,7 @@ UTEST(policy, call_cannot_point_the_host_at_others) {
     sbx_config config = boxed(&policy);
     sbx_result result;
     int i, number, misled = 0;
+    long long until;
     pid_t victim;
     char word[16];
     NEEDS_POLICY();
@@ -1653,7 +1729,8 @@ UTEST(policy, call_cannot_point_the_host_at_others) {
     config.timeout_ms = 3000;
     victim = victim_start();
     number = (int)victim;
-    for (i = 0; i < (test_is_asan() ? 60 : 250) && !misled; i++) { /* it is a race: often lost */
+    until = test_now_ms() + 400;
+    for (i = 0; test_now_ms() < until && !misled; i++) { /* it is a race: often lost */
         sbx_call(&config, scribble, &number, word, sizeof word, &result);
         misled = result.verdict != SBX_OK && result.verdict != SBX_NO_RESULT;
         if (misled) printf("   Round %d : %s\n", i, result.message);
@@ -1686,24 +1763,75 @@ static int change_code(void *arg, void *ret, size_t size) {
     return 0;
 }
 
-UTEST(policy, call_cannot_change_what_runs_outside) {
-    world w;
+/* Sends of the calling thread, and of all that it starts, take 40 ms: what is a matter of luck
+   becomes a matter of course. */
+static void *let_them_wait(void *arg) {
+    int listener = *(const int *)arg;
+    for (;;) {
+        unsigned long long request[10], answer[3]; /* struct seccomp_notif, seccomp_notif_resp */
+        memset(request, 0, sizeof request);
+        if (ioctl(listener, 0xC0502100ul, request) < 0) {
+            if (errno == EINTR || errno == ENOENT) continue;
+            return NULL;
+        }
+        test_sleep_ms(40);
+        answer[0] = request[0];
+        answer[1] = 0;
+        answer[2] = 1ULL << 32; /* no error; SECCOMP_USER_NOTIF_FLAG_CONTINUE */
+        ioctl(listener, 0xC0182101ul, answer);
+    }
+}
+
+static int slow_down_sends(void) {
+    static int listener;
+    struct {
+        unsigned short code;
+        unsigned char yes, no;
+        unsigned k;
+    } code[] = {{0x20, 0, 0, 0},
+                {0x15, 0, 1, SYS_sendmsg},
+                {0x06, 0, 0, 0x7FC00000u},
+                {0x06, 0, 0, 0x7FFF0000u}};
+    struct {
+        unsigned short size;
+        void *at;
+    } filter = {4, code};
+    pthread_t thread;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return 0;
+    listener = (int)syscall(SYS_seccomp, 1, 8, &filter); /* this thread only */
+    return listener >= 0 && pthread_create(&thread, NULL, let_them_wait, &listener) == 0;
+}
+
+static const char *call_and_escape(void *arg) {
     sbx_policy policy = {0};
     sbx_config config = boxed(&policy);
     sbx_result result;
-    char path[PATH_MAX + 32];
     int i;
-    NEEDS_POLICY();
-    if (test_is_asan()) UTEST_SKIP("under the sanitizer syscall() is not where it seems");
     policy.no_system = 1;
+    if (!slow_down_sends()) return "nothing can be slowed down here";
+    for (i = 0; i < 3; i++) {
+        sbx_call(&config, change_code, arg, NULL, 0, &result);
+        TEST_MUST(result.verdict != SBX_NOT_STARTED);
+        sbx_free(&result);
+        if (access((const char *)arg, F_OK) == 0) return "its code ran outside";
+    }
+    return "";
+}
+
+UTEST(policy, call_cannot_change_what_runs_outside) {
+    world w;
+    char path[PATH_MAX + 32], got[512];
+    NEEDS_POLICY();
+#ifndef __x86_64__
+    UTEST_SKIP("the code is for another machine");
+#endif
+    if (test_is_asan()) UTEST_SKIP("under the sanitizer syscall() is not where it seems");
     world_open(&w);
     snprintf(path, sizeof path, "%s/escaped", w.base);
-    for (i = 0; i < 150 && access(path, F_OK) != 0; i++) {
-        sbx_call(&config, change_code, path, NULL, 0, &result);
-        sbx_free(&result);
-    }
-    EXPECT_EQ(-1, access(path, F_OK));
+    snprintf(got, sizeof got, "%s", test_in_copy(call_and_escape, path));
     EXPECT_STREQ("", world_close(&w));
+    if (strstr(got, "slowed down")) UTEST_SKIP(got);
+    EXPECT_STREQ("", got);
 }
 
 /* Two calls at once: one writes into every shared page it finds that is not its own. */
@@ -1914,7 +2042,7 @@ UTEST(policy, a_missing_piece_is_named_and_nothing_runs) {
         {"no mount namespace", SYS_unshare, EPERM, 0, 0, 0, 0, 0, "mounts"},
         {"no way in", SYS_setns, EPERM, 0, 0, 0, 0, 0, "namespace"},
         {"no PID namespace", SYS_clone, EPERM, 0, CLONE_NEWPID, CLONE_NEWPID, 0, 0, "namespace"},
-        {"no capset", SYS_capset, EPERM, 0, 0, 0, 0, 0, "privileges"},
+        {"no capset", SYS_capset, EPERM, 0, 0, 0, 0, 0, "policy"},
         {"no bounding set", SYS_prctl, EPERM, 0, 0xFF, PR_CAPBSET_DROP, 0, 1, "privileges"},
     };
     size_t i;
@@ -2132,7 +2260,7 @@ static const char *real(const char *tool, const char *script, const char *wanted
     } while (0)
 
 UTEST(policy, real_sh) {
-    REAL("/bin/sh",
+    REAL("/bin/tar",
          "set -e; mkdir d; for i in 3 1 2; do echo $i; done | sort >d/list; cat d/list | tr '\\n' "
          "' '; "
          "tar cf d.tar d; rm -r d; tar xf d.tar; cp d/list copy; mv copy d/; ln -s d/copy link; "
