@@ -517,7 +517,7 @@ int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 
 /* Descriptors of a box; the loop watches them by index. */
 enum { SBX__IN, SBX__OUT, SBX__ERR, SBX__EXIT, SBX__CANCEL, SBX__REPORT, SBX__INIT, SBX__NOTIFY,
-       SBX__LIFE, SBX__RESULT, SBX__FDS };
+       SBX__LIFE, SBX__RESULT, SBX__PROC, SBX__FDS };
 
 typedef struct sbx__failure {        /* from a child that could not start */
     sbx_step step;                   /* NONE: a descriptor comes with it, for fd[which] of the box; */
@@ -564,6 +564,7 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     long long deadline;
     int tree, user_ns;               /* enter the PID namespace of init_fd, and its user namespace */
     int init_fd, life, null;
+    int gate[2];                     /* sbx_call: closes when nobody outside shares its memory */
     const char *init_path;           /* NULL = the forked init */
     char uid_map[48], gid_map[48];
     int ruleset;                     /* Landlock; -1 = no policy */
@@ -627,8 +628,7 @@ struct sbx {
     long long cpu_us, cpu_gone;      /* of the tree; ticks of tasks that nobody waited for */
     sbx__tasks tasks;
     char *cgroup;                    /* the box's own group; NULL = none */
-    char proc[40];                   /* the tree's own /proc, or the host's */
-    int self;                        /* the program's number there */
+    int self;                        /* the program's number in fd[SBX__PROC]: the tree's or the host's */
     int call;                        /* a function: pages shared with the host are not its memory */
     sbx__shared *shared, left;       /* where no memfd can be had; what it left */
     size_t shared_size;
@@ -945,11 +945,12 @@ static int sbx__plan_program(sbx__plan *p, sbx_result *r) {
     const char *const *host = (const char *const *)environ;
     const char *search = getenv("PATH"), *tmp = policy && policy->write ? policy->write[0] : NULL;
     const char *name = p->fn ? "" : cfg->command ? "/bin/sh" : cfg->argv[0];
+    char real[PATH_MAX];
     size_t given = sbx__count(cfg->env), inherited = cfg->inherit_env ? sbx__count(host) : 0, i, n = 0;
     if (!search) search = "/usr/local/bin:/usr/bin:/bin";
     p->memory = (char *)SBX_REALLOC(
         NULL, SBX__STACKS * SBX__STACK + (given + inherited + 2) * sizeof *p->envp + 4 * PATH_MAX +
-                  2 * strlen(search) + 2 * strlen(name) + (tmp ? 2 * strlen(tmp) : 0) +
+                  2 * strlen(search) + 2 * strlen(name) + (tmp ? strlen(tmp) : 0) +
                   (cfg->cwd ? strlen(cfg->cwd) : 0) + 64);
     if (!p->memory) return sbx__no_memory(r, "a child");
     p->shell[0] = "sh";
@@ -962,7 +963,7 @@ static int sbx__plan_program(sbx__plan *p, sbx_result *r) {
         if (!sbx__has_name(cfg->env, given, host[i])) p->envp[n++] = (char *)host[i];
     for (i = 0; i < given; i++) p->envp[n++] = (char *)cfg->env[i];
     if (tmp && !sbx__has_name((const char *const *)p->envp, n, "TMPDIR=")) {
-        if (!(tmp = sbx__absolute(p, tmp))) return sbx__gone_cwd(r);
+        if (realpath(tmp, real)) tmp = real; /* what is wrong with it, the policy will say */
         p->envp[n++] = (char *)sbx__keep(p, sbx__join(p, "TMPDIR", 6, "=", tmp));
     }
     p->envp[n] = NULL;
@@ -1300,55 +1301,6 @@ static int sbx__drop_caps(void) {
     return syscall(SYS_capset, caps, caps + 2) == 0;
 }
 
-/* Writable trees are cloned before everything becomes read-only, and put back afterwards. */
-static int sbx__read_only_but(const sbx__plan *p) {
-    unsigned long long attr[4] = {1, 0, 0, 0}; /* struct mount_attr: MOUNT_ATTR_RDONLY */
-    int i, flags = SBX__AT_EMPTY_PATH | SBX__AT_RECURSIVE | O_CLOEXEC | 1; /* OPEN_TREE_CLONE */
-    struct stat st;
-    for (i = 0; i < p->writable_count; i++)
-        if (strcmp(p->writable[i].path, "/") == 0) return 1; /* that is everything */
-    for (i = 0; i < p->writable_count; i++) {
-        sbx__writable *w = &p->writable[i];
-        int fd = open(w->path, SBX__O_PATH | O_CLOEXEC);
-        if (fd < 0 || fstat(fd, &st) != 0) return 0;
-        if (st.st_dev != w->device || st.st_ino != w->inode) { /* swapped since the host opened it */
-            errno = ESTALE;
-            return 0;
-        }
-        w->tree = (int)syscall(SBX__NR_open_tree, fd, "", flags);
-        if (w->tree < 0) return 0;
-    }
-    if (syscall(SBX__NR_mount_setattr, AT_FDCWD, "/", SBX__AT_RECURSIVE, attr, sizeof attr) != 0)
-        return 0;
-    for (i = 0; i < p->writable_count; i++)
-        if (syscall(SBX__NR_move_mount, p->writable[i].tree, "", AT_FDCWD, p->writable[i].path, 4) != 0)
-            return 0;
-    return 1;
-}
-
-/* In a tree: a /proc that shows the numbers the tree itself knows. Some containers refuse that; without
-   a policy the host's then stays visible, which contains no less. Under a policy everything but the
-   writable trees becomes read-only, because Landlock does not guard modes, owners and times. */
-static int sbx__own_view(const sbx__plan *p) {
-    const sbx_policy *policy = p->cfg.policy;
-    unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-    int ok = syscall(SYS_unshare, SBX__CLONE_NEWNS) == 0 && /* under a policy no later mount shows up */
-             mount("none", "/", "none", MS_REC | (policy ? MS_PRIVATE : MS_SLAVE), "") == 0;
-    ok = ok && (mount("proc", "/proc", "proc", flags, "") == 0 || /* or an empty place over it */
-                (policy && policy->no_system && mount("none", "/proc", "tmpfs", flags, "") == 0));
-    if (policy && (!ok || !sbx__read_only_but(p))) return 0;
-    if (p->user_ns && getuid() != 0) ok = sbx__drop_caps(); /* they made the namespaces; exec drops them too */
-    return ok || !policy;
-}
-
-static int sbx__add_rule(int ruleset, int fd, unsigned access) {
-    unsigned rule[3]; /* struct landlock_path_beneath_attr, packed: 64 bits and 32 */
-    rule[0] = access;
-    rule[1] = 0;
-    rule[2] = (unsigned)fd;
-    return syscall(SBX__NR_landlock_add_rule, ruleset, 1, rule, 0) == 0;
-}
-
 /* A record with a descriptor: how the program's pidfd and the filter's own reach the host. */
 typedef struct sbx__packet {
     struct msghdr head;
@@ -1380,6 +1332,58 @@ static int sbx__send_fd(int report, int fd, int which, int pid) {
     control->cmsg_len = CMSG_LEN(sizeof fd);
     memcpy(CMSG_DATA(control), &fd, sizeof fd);
     return sendmsg(report, &packet.head, MSG_NOSIGNAL) == (ssize_t)sizeof record;
+}
+
+/* Writable trees are cloned before everything becomes read-only, and put back afterwards. */
+static int sbx__read_only_but(const sbx__plan *p) {
+    unsigned long long attr[4] = {1, 0, 0, 0}; /* struct mount_attr: MOUNT_ATTR_RDONLY */
+    int i, flags = SBX__AT_EMPTY_PATH | SBX__AT_RECURSIVE | O_CLOEXEC | 1; /* OPEN_TREE_CLONE */
+    struct stat st;
+    for (i = 0; i < p->writable_count; i++)
+        if (strcmp(p->writable[i].path, "/") == 0) return 1; /* that is everything */
+    for (i = 0; i < p->writable_count; i++) {
+        sbx__writable *w = &p->writable[i];
+        int fd = open(w->path, SBX__O_PATH | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &st) != 0) return 0;
+        if (st.st_dev != w->device || st.st_ino != w->inode) { /* swapped since the host opened it */
+            errno = ESTALE;
+            return 0;
+        }
+        w->tree = (int)syscall(SBX__NR_open_tree, fd, "", flags);
+        if (w->tree < 0) return 0;
+    }
+    if (syscall(SBX__NR_mount_setattr, AT_FDCWD, "/", SBX__AT_RECURSIVE, attr, sizeof attr) != 0)
+        return 0;
+    for (i = 0; i < p->writable_count; i++)
+        if (syscall(SBX__NR_move_mount, p->writable[i].tree, "", AT_FDCWD, p->writable[i].path, 4) != 0)
+            return 0;
+    return 1;
+}
+
+/* In a tree: a /proc that shows the numbers the tree itself knows. Some containers refuse that; without
+   a policy the host's then stays visible, which contains no less. Under a policy everything but the
+   writable trees becomes read-only, because Landlock does not guard modes, owners and times. */
+static int sbx__own_view(const sbx__plan *p) {
+    const sbx_policy *policy = p->cfg.policy;
+    int proc = -1;
+    unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    int ok = syscall(SYS_unshare, SBX__CLONE_NEWNS) == 0 && /* under a policy no later mount shows up */
+             mount("none", "/", "none", MS_REC | (policy ? MS_PRIVATE : MS_SLAVE), "") == 0;
+    if (ok && mount("proc", "/proc", "proc", flags, "") == 0) /* the host's eye, which cannot be put out */
+        proc = open("/proc", SBX__O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (proc >= 0) sbx__send_fd(p->report, proc, SBX__PROC, 0);
+    else ok = ok && policy && policy->no_system && mount("none", "/proc", "tmpfs", flags, "") == 0;
+    if (policy && (!ok || !sbx__read_only_but(p))) return 0;
+    if (p->user_ns && getuid() != 0 && !sbx__drop_caps()) ok = 0; /* exec would drop them too */
+    return ok || !policy;
+}
+
+static int sbx__add_rule(int ruleset, int fd, unsigned access) {
+    unsigned rule[3]; /* struct landlock_path_beneath_attr, packed: 64 bits and 32 */
+    rule[0] = access;
+    rule[1] = 0;
+    rule[2] = (unsigned)fd;
+    return syscall(SBX__NR_landlock_add_rule, ruleset, 1, rule, 0) == 0;
 }
 
 /* The last step, since it forbids the others: privileges, then files, then system calls. */
@@ -1416,7 +1420,13 @@ static int sbx__child(void *arg) {
     int report = p->report, which = 0;
     sbx_step failed;
 #if SBX__LINUX
+    char byte;
     if (!p->fn) sbx__arm_deadline(p->deadline);
+    if (p->tree && p->fn) { /* untrusted code must not run while the one outside shares its memory */
+        close(p->gate[1]);
+        while (read(p->gate[0], &byte, 1) < 0 && errno == EINTR) {
+        }
+    }
     if (p->tree && !sbx__own_view(p)) sbx__quit_with(report, SBX_STEP_POLICY, 0);
 #endif
     if (p->cgroup >= 0 && write(p->cgroup, "0", 1) != 1) sbx__quit_with(report, SBX_STEP_CGROUP, 0);
@@ -1440,8 +1450,8 @@ static int sbx__child(void *arg) {
 
 #if SBX__LINUX
 
-static size_t sbx__read_file(const char *path, char *text, size_t room) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+static size_t sbx__read_file(int dir, const char *path, char *text, size_t room) {
+    int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
     ssize_t n = 0;
     if (fd >= 0) {
         do n = read(fd, text, room - 1);
@@ -1453,10 +1463,10 @@ static size_t sbx__read_file(const char *path, char *text, size_t room) {
 }
 
 /* 0 if the process is gone. */
-static size_t sbx__proc_read(const char *proc, int pid, const char *name, char *text, size_t room) {
-    char path[96];
-    snprintf(path, sizeof path, "%s/%d/%s", proc, pid, name);
-    return sbx__read_file(path, text, room);
+static size_t sbx__proc_read(int proc, int pid, const char *name, char *text, size_t room) {
+    char path[40];
+    snprintf(path, sizeof path, "%d/%s", pid, name);
+    return sbx__read_file(proc, path, text, room);
 }
 
 static long long sbx__number_after(const char *text, const char *label, long long none) {
@@ -1465,7 +1475,7 @@ static long long sbx__number_after(const char *text, const char *label, long lon
 }
 
 /* pid (name) state parent group session tty tpgid flags 4x faults utime stime cutime cstime ... */
-static int sbx__proc_stat(const char *proc, int pid, sbx__task *t) {
+static int sbx__proc_stat(int proc, int pid, sbx__task *t) {
     char text[1024], *at;
     long long field[14];
     int i;
@@ -1482,6 +1492,17 @@ static int sbx__proc_stat(const char *proc, int pid, sbx__task *t) {
     t->cpu = field[10] + field[11];
     t->reaped = field[12] + field[13];
     return 1;
+}
+
+static DIR *sbx__list(int proc) {
+    int fd = openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (fd >= 0 && !dir) close(fd);
+    return dir;
+}
+
+static int sbx__open_proc(void) {
+    return sbx__move_up(open("/proc", SBX__O_PATH | O_DIRECTORY | O_CLOEXEC), 3);
 }
 
 /* The next process in a listing of /proc; 0 = no more. */
@@ -1504,13 +1525,14 @@ static int sbx__can_watch(void) {
 static long long sbx__user_tasks(void) {
     char text[2048];
     long long tasks = 0;
-    DIR *dir = opendir("/proc");
-    int pid;
+    int pid, proc = sbx__open_proc();
+    DIR *dir = sbx__list(proc);
     while (dir && (pid = sbx__next_pid(dir)) != 0)
-        if (sbx__proc_read("/proc", pid, "status", text, sizeof text) &&
+        if (sbx__proc_read(proc, pid, "status", text, sizeof text) &&
             sbx__number_after(text, "\nUid:", -1) == (long long)getuid())
             tasks += sbx__number_after(text, "\nThreads:", 0);
     if (dir) closedir(dir);
+    sbx__close(&proc);
     return tasks;
 }
 
@@ -1637,6 +1659,24 @@ static int sbx__start_init(sbx__plan *p, sbx *b) {
     return 0;
 }
 
+static void sbx__keep_only(const sbx__plan *p) {
+    int keep[8], i, k, from = 3;
+    for (i = 0; i < 3; i++) keep[i] = p->fd[i];
+    keep[3] = p->report;
+    keep[4] = p->init_fd;
+    keep[5] = p->cgroup;
+    keep[6] = p->ruleset;
+    keep[7] = -1;
+    for (;;) { /* in rising order: close what is between the lowest that is left and the last */
+        for (k = 7, i = 0; i < 7; i++)
+            if (keep[i] >= from && (keep[k] < from || keep[i] < keep[k])) k = i;
+        if (keep[k] < from) break;
+        if (keep[k] > from) syscall(SBX__NR_close_range, from, keep[k] - 1, 0);
+        from = keep[k] + 1;
+    }
+    syscall(SBX__NR_close_range, from, ~0u, 0);
+}
+
 /* Between host and program: enters the namespaces and makes the program there, as a child of the
    host. A program shares the host's memory until exec. A function takes over the copy that this
    process is, and needs a stack as large as it is used to. */
@@ -1646,10 +1686,13 @@ static int sbx__enter_child(void *arg) {
     char *stack = sbx__stack_top(p);
     int pidfd = -1;
     pid_t pid = -1;
-    if (p->fn) {
+    if (!p->fn) {
+        sbx__keep_only(p); /* else it would hold the host's open files while it waits */
+    } else {
         void *room = mmap(NULL, p->fn_stack, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_STACK, -1, 0);
-        if (room == MAP_FAILED) sbx__quit_with(p->report, SBX_STEP_MEMORY, 0);
+        if (room == MAP_FAILED || syscall(SYS_pipe2, p->gate, O_CLOEXEC) != 0)
+            sbx__quit_with(p->report, SBX_STEP_MEMORY, 0);
         mprotect(room, 4096, PROT_NONE);
         stack = (char *)room + p->fn_stack;
     }
@@ -1665,21 +1708,22 @@ static int sbx__enter_child(void *arg) {
    until the host collects them. They are told by their namespace, not by their number. */
 static void sbx__collect_strays(const sbx *b) {
     char path[64], ours[64], theirs[64];
+    int pid, proc = sbx__open_proc();
+    DIR *dir = NULL;
     sbx__task t;
     ssize_t n;
-    DIR *dir;
-    int pid;
-    snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)b->init);
-    n = readlink(path, ours, sizeof ours);
-    dir = n > 0 ? opendir("/proc") : NULL;
+    snprintf(path, sizeof path, "%d/ns/pid", (int)b->init);
+    n = readlinkat(proc, path, ours, sizeof ours);
+    if (n > 0) dir = sbx__list(proc);
     while (dir && (pid = sbx__next_pid(dir)) != 0) {
-        if (pid == (int)b->init || !sbx__proc_stat("/proc", pid, &t) || t.parent != (int)getpid())
+        if (pid == (int)b->init || !sbx__proc_stat(proc, pid, &t) || t.parent != (int)getpid())
             continue;
-        snprintf(path, sizeof path, "/proc/%d/ns/pid", pid);
-        if (readlink(path, theirs, sizeof theirs) == n && memcmp(ours, theirs, (size_t)n) == 0)
+        snprintf(path, sizeof path, "%d/ns/pid", pid);
+        if (readlinkat(proc, path, theirs, sizeof theirs) == n && memcmp(ours, theirs, (size_t)n) == 0)
             sbx__collect((pid_t)pid, WNOHANG, NULL);
     }
     if (dir) closedir(dir);
+    sbx__close(&proc);
 }
 
 #else
@@ -1712,7 +1756,7 @@ static int sbx__cgroup_put(const char *group, const char *file, const char *text
 
 static long long sbx__cgroup_get(const sbx *b, const char *file, const char *label) {
     char path[PATH_MAX], text[1024];
-    if (!sbx__read_file(sbx__cgroup_file(b->cgroup, file, path), text, sizeof text)) return -1;
+    if (!sbx__read_file(AT_FDCWD, sbx__cgroup_file(b->cgroup, file, path), text, sizeof text)) return -1;
     return sbx__number_after(text, label, -1);
 }
 
@@ -2364,25 +2408,14 @@ static int sbx__task_add(sbx__tasks *list, const sbx__task *t) {
     return 1;
 }
 
-/* Where to look, and under which number the program stands there. */
-static void sbx__find_proc(sbx *b) {
-    struct stat host, own;
-    b->self = 2; /* the first after pid 1 */
-    snprintf(b->proc, sizeof b->proc, "/proc/%d/root/proc", (int)b->pid);
-    if (b->init && stat("/proc", &host) == 0 && stat(b->proc, &own) == 0 && host.st_dev != own.st_dev)
-        return;
-    snprintf(b->proc, sizeof b->proc, "/proc");
-    b->self = (int)b->pid;
-}
-
 /* Everybody in the tree's own /proc is a member. In the host's: the program's session, every
    descendant whose line to it is unbroken, and the orphans of pid 1. */
 static int sbx__scan(const sbx *b, sbx__tasks *list) {
     int i, pid, kept = 0, more = 1, complete = 1, own = b->self != (int)b->pid;
-    DIR *dir = opendir(b->proc);
+    DIR *dir = sbx__list(b->fd[SBX__PROC]);
     sbx__task t;
     while (dir && (pid = sbx__next_pid(dir)) != 0) {
-        if (pid <= own || !sbx__proc_stat(b->proc, pid, &t)) continue;
+        if (pid <= own || !sbx__proc_stat(b->fd[SBX__PROC], pid, &t)) continue;
         t.member = own || t.pid == b->self || t.session == b->self ||
                    (b->init && t.parent == (int)b->init);
         complete = complete && sbx__task_add(list, &t);
@@ -2429,11 +2462,6 @@ static void sbx__settle_cpu(sbx *b, const sbx__tasks *fresh) {
 static void sbx__recount(sbx *b, long long now) {
     sbx__tasks fresh;
     memset(&fresh, 0, sizeof fresh);
-    if (b->self != (int)b->pid && access(b->proc, R_OK) != 0) { /* the program made itself private */
-        snprintf(b->proc, sizeof b->proc, "/proc");
-        b->self = (int)b->pid;
-        b->tasks.count = 0;
-    }
     if (sbx__scan(b, &fresh)) {
         sbx__settle_cpu(b, &fresh);
         SBX_FREE(b->tasks.at);
@@ -2448,7 +2476,7 @@ static void sbx__recount(sbx *b, long long now) {
    host does not have too. Dear: it walks the page tables. A task can hide that, but not its size. */
 static long long sbx__share(const sbx *b, int pid, long long rss) {
     char text[2048];
-    if (!sbx__proc_read(b->proc, pid, "smaps_rollup", text, sizeof text))
+    if (!sbx__proc_read(b->fd[SBX__PROC], pid, "smaps_rollup", text, sizeof text))
         return !b->call ? rss : rss > b->host_peak ? rss - b->host_peak : 0;
     if (!b->call)
         return (sbx__number_after(text, "\nPss:", 0) + sbx__number_after(text, "\nSwapPss:", 0)) * 1024;
@@ -2473,7 +2501,7 @@ static void sbx__weigh(sbx *b) {
     for (i = 0; i < b->tasks.count; i++) {
         int pid = b->tasks.at[i].pid;
         long long rss, files, swap, peak;
-        if (!sbx__proc_read(b->proc, pid, "status", text, sizeof text)) continue;
+        if (!sbx__proc_read(b->fd[SBX__PROC], pid, "status", text, sizeof text)) continue;
         rss = sbx__number_after(text, "\nVmRSS:", 0) * 1024;
         swap = sbx__number_after(text, "\nVmSwap:", 0) * 1024;
         peak = sbx__number_after(text, "\nVmHWM:", 0) * 1024;
@@ -2506,14 +2534,17 @@ static int sbx__over_memory(sbx *b) {
 static void sbx__sample(sbx *b, long long now) {
     int watch = (b->enforced & SBX_BY_WATCH) != 0;
     long long before = b->peak, cost;
-    if (!b->self) sbx__find_proc(b);
+    if (!b->self) { /* the tree's own /proc came with the report, and the program is the first after pid 1 */
+        b->self = b->fd[SBX__PROC] >= 0 ? 2 : (int)b->pid;
+        if (b->fd[SBX__PROC] < 0) b->fd[SBX__PROC] = sbx__open_proc();
+    }
     if (b->cgroup) {
         sbx__read_cgroup(b);
     } else {
         sbx__task alone;
         if (watch || b->self != (int)b->pid) {
             if (now >= b->scan_at) sbx__recount(b, now);
-        } else if (b->tasks.count == 0 && sbx__proc_stat(b->proc, b->self, &alone)) {
+        } else if (b->tasks.count == 0 && sbx__proc_stat(b->fd[SBX__PROC], b->self, &alone)) {
             sbx__task_add(&b->tasks, &alone);
         }
         sbx__weigh(b);
@@ -2619,15 +2650,16 @@ static void sbx__leave(sbx *b, long long now) {
 static int sbx__all_dead(const sbx *b) {
     int alive = !SBX__LINUX;
 #if SBX__LINUX
-    DIR *dir = opendir("/proc");
+    int pid, proc = sbx__open_proc();
+    DIR *dir = sbx__list(proc);
     sbx__task t;
-    int pid;
     alive = !dir;
     while (dir && (pid = sbx__next_pid(dir)) != 0)
-        if (sbx__proc_stat("/proc", pid, &t) && t.group == (int)b->pid &&
+        if (sbx__proc_stat(proc, pid, &t) && t.group == (int)b->pid &&
             (!t.dead || t.parent == (int)getpid()))
             alive = 1;
     if (dir) closedir(dir);
+    sbx__close(&proc);
 #endif
     return !alive && b->pid;
 }
@@ -2649,7 +2681,7 @@ static int sbx__is_empty(sbx *b, long long now) {
 
 /* Then read what is still in the pipes, and let go of them. */
 static void sbx__clear(sbx *b, long long now) {
-    static const int done[] = {SBX__IN, SBX__OUT, SBX__ERR, SBX__REPORT, SBX__NOTIFY, SBX__LIFE};
+    static const int done[] = {SBX__IN, SBX__OUT, SBX__ERR, SBX__REPORT, SBX__NOTIFY, SBX__LIFE, SBX__PROC};
     size_t i;
     if (!sbx__is_empty(b, now) && now < b->empty_by) {
         b->look_at = now + b->look_step;
@@ -2711,7 +2743,7 @@ static long long sbx__wake(const sbx *b) {
 }
 
 static int sbx__wants(const sbx *b, int k) {
-    if (b->fd[k] < 0 || b->state == SBX__ENDED || k == SBX__LIFE || k == SBX__RESULT) return 0;
+    if (b->fd[k] < 0 || b->state == SBX__ENDED || k >= SBX__LIFE) return 0;
     if (k == SBX__IN) return b->input_left > 0 || b->want_write;
     if (k == SBX__INIT) return b->state == SBX__LEAVING;
     if (k == SBX__REPORT && b->call && !b->cfg.policy) return 0; /* a function: read at the end */
