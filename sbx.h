@@ -1584,8 +1584,7 @@ static int sbx__init_child(void *arg) {
         execve(p->init_path, (char *const *)cat, (char *const *)cat + 1);
         sbx__quit_with(report, SBX_STEP_EXEC, 0);
     }
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* a copy of the host: the program must not look inside */
-    close(3);
+    close(3); /* a copy of the host; the same capability keeps the program from looking inside */
     while (read(0, &byte, 1) > 0) {
     }
     sbx__quit(0);
@@ -1691,8 +1690,8 @@ static int sbx__enter_child(void *arg) {
     } else {
         void *room = mmap(NULL, p->fn_stack, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_STACK, -1, 0);
-        if (room == MAP_FAILED || syscall(SYS_pipe2, p->gate, O_CLOEXEC) != 0)
-            sbx__quit_with(p->report, SBX_STEP_MEMORY, 0);
+        if (room == MAP_FAILED) sbx__quit_with(p->report, SBX_STEP_MEMORY, 0);
+        if (syscall(SYS_pipe2, p->gate, O_CLOEXEC) != 0) sbx__quit_with(p->report, SBX_STEP_IO, 0);
         mprotect(room, 4096, PROT_NONE);
         stack = (char *)room + p->fn_stack;
     }
@@ -2193,13 +2192,18 @@ static void sbx__read_report(sbx *b) {
         sbx__pack(&packet, &f);
         if (b->enforced & SBX_BY_TREE) {
             n = recvmsg(b->fd[SBX__REPORT], &packet.head, MSG_CMSG_CLOEXEC);
-            if (n > 0 && packet.head.msg_controllen >= CMSG_LEN(sizeof(int))) {
+            if (n == (ssize_t)sizeof f && f.step == SBX_STEP_NONE) {
                 int *fd = &b->fd[f.which];
-                memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&packet.head)), sizeof *fd);
+                sbx__close(fd);
+                if (packet.head.msg_controllen >= CMSG_LEN(sizeof(int))) /* else no number was free */
+                    memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&packet.head)), sizeof *fd);
                 *fd = sbx__move_up(*fd, 3);
                 if (*fd > b->top_fd) b->top_fd = *fd;
                 if (f.which == SBX__EXIT) b->pid = (pid_t)f.error;
-                continue;
+                if (*fd >= 0 || f.which != SBX__NOTIFY) continue;
+                f.step = SBX_STEP_POLICY; /* forbidden calls would go unheard */
+                f.error = EMFILE;
+                f.which = 3;
             }
         } else
 #endif
@@ -2534,7 +2538,8 @@ static int sbx__over_memory(sbx *b) {
 static void sbx__sample(sbx *b, long long now) {
     int watch = (b->enforced & SBX_BY_WATCH) != 0;
     long long before = b->peak, cost;
-    if (!b->self) { /* the tree's own /proc came with the report, and the program is the first after pid 1 */
+    if (!b->self) { /* the tree's own /proc comes with the report; there the program is the first after pid 1 */
+        if (b->fd[SBX__REPORT] >= 0) sbx__read_report(b);
         b->self = b->fd[SBX__PROC] >= 0 ? 2 : (int)b->pid;
         if (b->fd[SBX__PROC] < 0) b->fd[SBX__PROC] = sbx__open_proc();
     }
@@ -2984,6 +2989,7 @@ static sbx *sbx__open(const sbx_config *config, sbx__plan *plan, int handle, sbx
         while (b->state != SBX__ENDED && (p.fn || b->fd[SBX__REPORT] >= 0)) /* a function: all of it */
             sbx__select(&b, 1, b->top_fd, sbx__wake(b) - sbx__now());
         if (b->failure.step) {
+            if (b->state == SBX__RUNNING) sbx__signal(b, SIGKILL);
             sbx__wait(&b, 1, SBX__NEVER);
             sbx__explain(&p, &b->failure, r);
             ok = 0;
