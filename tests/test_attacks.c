@@ -744,7 +744,7 @@ static void expect_memory(int *utest_result, const char *how, const char *mb,
                           const char *processes, long long limit_mb, sbx_verdict verdict) {
     sbx_config config = {0};
     sbx_result result;
-    config.argv = test_child_argv("memory", how, mb, processes, verdict == SBX_OK ? "100" : "5000");
+    config.argv = test_child_argv("memory", how, mb, processes, verdict == SBX_OK ? "30" : "5000");
     config.memory_bytes = limit_mb * MB;
     config.timeout_ms = LONG_MS;
     config.grace_ms = -1;
@@ -781,9 +781,11 @@ UTEST(attack, a18_memory_inside_the_limit) {
     expect_memory(utest_result, "own", "10", "4", 128, SBX_OK);
 }
 
-/* Eight processes that share 30 MB use 30 MB, not 240. */
+/* Eight processes that share 30 MB use 30 MB, not 240; also while they come and go. */
 UTEST(attack, a18_shared_pages_count_once) {
-    expect_memory(utest_result, "once", "30", "8", 96, SBX_OK);
+    int round;
+    for (round = 0; round < 8 && !*utest_result; round++)
+        expect_memory(utest_result, "once", "30", "8", 96, SBX_OK);
 }
 
 static void run_malloc(int *utest_result, const char *how, const char *mb, sbx_result *result) {
