@@ -479,12 +479,29 @@ static int touch_memory(long long mb, int flags) {
     return 0;
 }
 
+/* Processes that share all they have with their parent, and never live long. */
+static int churn(long long mb, long long processes, long long ms) {
+    long long end = now_ms() + ms, i;
+    if (touch_memory(mb, MAP_PRIVATE) != 0) return 1;
+    while (now_ms() < end) {
+        for (i = 1; i < processes; i++)
+            if (spawn() == 0) {
+                sleep_ms(1 + i % 4);
+                _exit(0);
+            }
+        while (wait(NULL) > 0) {
+        }
+    }
+    return 0;
+}
+
 /* Holds what it has for a while, so that whoever watches must see it. */
 static int mode_memory(int argc, char **argv) {
     const char *how = word(argc, argv, 0, "own");
     long long mb = number(argc, argv, 1, 1), processes = number(argc, argv, 2, 1), i;
     long long hold = number(argc, argv, 3, 5000);
     int status, worst = 0, once = strcmp(how, "once") == 0;
+    if (strcmp(how, "churn") == 0) return churn(mb, processes, hold);
     if (mb * (once ? 1 : processes) > 512) return 96;
     if (once && touch_memory(mb, MAP_PRIVATE) != 0) return 1; /* all have the same pages */
     for (i = 1; i < processes; i++)
@@ -1443,7 +1460,7 @@ static const struct mode {
     {"read_some", mode_read_some, "BYTES CODE|kill|close|stay [MS]: reads so much of stdin"},
     {"flood", mode_flood, "out|err|both [CHUNK [stubborn]]: writes without end"},
     {"burn", mode_burn, "user|system|chain PROCESSES MS [ignore]: spends CPU time"},
-    {"memory", mode_memory, "own|shared|once MB [PROCESSES [MS]]: uses memory, holds it"},
+    {"memory", mode_memory, "own|shared|once|churn MB [PROCESSES [MS]]: uses memory, holds it"},
     {"malloc", mode_malloc, "handled|quiet|unchecked [MB]: until malloc fails"},
     {"recurse", mode_recurse, "without end"},
     {"crash", mode_crash, "null|divide|abort|illegal|bus"},
