@@ -56,16 +56,16 @@
      cancelled      sbx_cancel, or on_output returned non-zero                       certain
      timed-out      the host stopped it at timeout_ms                                certain
      cpu-limit      the host stopped it at cpu_ms, summed over the tree              certain
-     memory-limit   the host stopped it at memory_bytes, summed over the tree        certain
+     memory-limit   it used more than memory_bytes, summed over the tree             certain
      output-limit   more than output_bytes was written                               certain
      memory-limit   the cgroup counted an out-of-memory kill                         certain
      denied         the filter saw a forbidden system call                           certain
      lost           it ended, but the host collected its status first                certain
      ok             exit code 0 (sbx_call: and a result; else no-result)             certain
-     cpu-limit      SIGXCPU or SIGKILL, with 70 % of cpu_ms spent                    likely
+     cpu-limit      SIGXCPU or SIGKILL, with 70 % of the kernel's limit spent        likely
      file-limit     SIGXFSZ; or a failure that speaks of a file too large            likely
-     memory-limit   under RLIMIT_AS: a failure that speaks of memory, or a signal    likely
-                    with the address space within 5 % of its limit
+     memory-limit   under RLIMIT_AS: a failure that speaks of memory, or one with    likely
+                    the address space within 5 % of its limit
      crashed        any other signal           certain, unless RLIMIT_AS or file_bytes was in force
      exited         any other exit code        certain, unless RLIMIT_AS or file_bytes was in force
      no-result      sbx_call: the same
@@ -225,7 +225,7 @@ typedef struct sbx_output {
 #define SBX_SAW_START_FAILED 0x0001u  /* a step before the program failed */
 #define SBX_SAW_DEADLINE     0x0002u  /* the host stopped it: timeout_ms was over */
 #define SBX_SAW_CPU_SUM      0x0004u  /* the host stopped it: the tree's CPU time passed cpu_ms */
-#define SBX_SAW_MEMORY_SUM   0x0008u  /* the host stopped it: the tree's memory passed memory_bytes */
+#define SBX_SAW_MEMORY_SUM   0x0008u  /* the tree's memory passed memory_bytes; most often stopped */
 #define SBX_SAW_OUTPUT_CAP   0x0010u  /* more than output_bytes was written */
 #define SBX_SAW_CANCEL       0x0020u  /* the host stopped it: sbx_cancel or the callback */
 #define SBX_SAW_GRACE_OVER   0x0040u  /* it outlived SIGTERM and got SIGKILL */
@@ -584,6 +584,7 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
 
 typedef struct sbx__task {           /* a process of the tree, as /proc shows it */
     int pid, parent, group, session, dead, member;
+    int no_exec;                     /* forked, and still the program that forked it */
     long long cpu, reaped;           /* ticks: its own, and of children it waited for */
     long long credit;                /* ticks of vanished descendants */
     long long rss;                   /* bytes, at the last look */
@@ -1489,6 +1490,7 @@ static int sbx__proc_stat(int proc, int pid, sbx__task *t) {
     t->parent = (int)field[0];
     t->group = (int)field[1];
     t->session = (int)field[2];
+    t->no_exec = (field[5] & 0x40) != 0; /* PF_FORKNOEXEC */
     t->cpu = field[10] + field[11];
     t->reaped = field[12] + field[13];
     return 1;
@@ -2480,18 +2482,60 @@ static void sbx__recount(sbx *b, long long now) {
    host does not have too. Dear: it walks the page tables. A task can hide that, but not its size. */
 static long long sbx__share(const sbx *b, int pid, long long rss) {
     char text[2048];
-    if (!sbx__proc_read(b->fd[SBX__PROC], pid, "smaps_rollup", text, sizeof text))
+    errno = 0;
+    if (!sbx__proc_read(b->fd[SBX__PROC], pid, "smaps_rollup", text, sizeof text)) {
+        if (errno != EACCES && errno != EPERM) return 0; /* it has ended meanwhile */
         return !b->call ? rss : rss > b->host_peak ? rss - b->host_peak : 0;
+    }
     if (!b->call)
         return (sbx__number_after(text, "\nPss:", 0) + sbx__number_after(text, "\nSwapPss:", 0)) * 1024;
     return (sbx__number_after(text, "\nPrivate_Clean:", 0) + sbx__number_after(text, "\nSwapPss:", 0) +
             sbx__number_after(text, "\nPrivate_Dirty:", 0)) * 1024;
 }
 
+/* A member's number on the host's side; 0 = gone. */
+static int sbx__host_pid(const sbx *b, int pid) {
+    char path[32], ours[64], theirs[64], text[4096], *at;
+    int host = 0, proc = sbx__open_proc();
+    DIR *dir = sbx__list(proc);
+    ssize_t n;
+    snprintf(path, sizeof path, "%d/ns/pid", (int)b->pid);
+    n = readlinkat(proc, path, ours, sizeof ours);
+    while (dir && n > 0 && (host = sbx__next_pid(dir)) != 0) {
+        long long number = 0;
+        snprintf(path, sizeof path, "%d/ns/pid", host);
+        if (readlinkat(proc, path, theirs, sizeof theirs) != n || memcmp(ours, theirs, (size_t)n) != 0 ||
+            !sbx__proc_read(proc, host, "status", text, sizeof text))
+            continue;
+        at = strstr(text, "\nNSpid:"); /* a number for each namespace, the innermost last */
+        for (at = at ? at + 7 : text; *at == '\t';) number = strtoll(at, &at, 10);
+        if (number == pid) break;
+    }
+    if (dir) closedir(dir);
+    sbx__close(&proc);
+    return host;
+}
+
+/* Between vfork and exec a task lives in its parent's memory, which /proc then shows twice. Only
+   twins are worth the question, and only large ones the search for their numbers. */
+static int sbx__borrows(const sbx *b, const sbx__task *t) {
+    const sbx__task *parent = t->no_exec && t->rss > 4 << 20 ? sbx__task_of(&b->tasks, t->parent) : NULL;
+    long long apart = parent ? parent->rss - t->rss : 0;
+    int one = t->pid, two = t->parent;
+    if (!parent || apart > t->rss / 16 || apart < -t->rss / 16) return 0;
+    if (b->self != (int)b->pid) {
+        one = sbx__host_pid(b, one);
+        two = sbx__host_pid(b, two);
+    }
+    return syscall(SYS_kcmp, one, two, 1, 0, 0) == 0; /* KCMP_VM: the same memory */
+}
+
 static long long sbx__weigh_shares(sbx *b) {
     long long sum = 0;
     int i;
-    for (i = 0; i < b->tasks.count; i++) sum += sbx__share(b, b->tasks.at[i].pid, b->tasks.at[i].rss);
+    for (i = 0; i < b->tasks.count; i++) /* asked first: only exec ends the borrowing */
+        if (!sbx__borrows(b, &b->tasks.at[i]))
+            sum += sbx__share(b, b->tasks.at[i].pid, b->tasks.at[i].rss);
     if (sum > b->peak) b->peak = sum;
     return sum;
 }
@@ -2504,13 +2548,14 @@ static void sbx__weigh(sbx *b) {
     b->used = 0;
     for (i = 0; i < b->tasks.count; i++) {
         int pid = b->tasks.at[i].pid;
-        long long rss, files, swap, peak;
+        long long rss, files, swap, peak, space;
         if (!sbx__proc_read(b->fd[SBX__PROC], pid, "status", text, sizeof text)) continue;
         rss = sbx__number_after(text, "\nVmRSS:", 0) * 1024;
         swap = sbx__number_after(text, "\nVmSwap:", 0) * 1024;
         peak = sbx__number_after(text, "\nVmHWM:", 0) * 1024;
         files = (sbx__number_after(text, "\nRssFile:", 0) + sbx__number_after(text, "\nRssShmem:", 0)) * 1024;
-        if (pid == b->self) b->peak_space = sbx__number_after(text, "\nVmPeak:", 0) * 1024;
+        space = sbx__number_after(text, "\nVmPeak:", 0) * 1024;
+        if (space > b->peak_space) b->peak_space = space;
         if (b->call) {
             rss = peak = sbx__share(b, pid, rss);
             files = swap = 0;
@@ -2536,8 +2581,8 @@ static int sbx__over_memory(sbx *b) {
 
 /* One look. Without a limit only the peak is wanted: more rarely as long as it stays the same. */
 static void sbx__sample(sbx *b, long long now) {
-    int watch = (b->enforced & SBX_BY_WATCH) != 0;
-    long long before = b->peak, cost;
+    int watch = (b->enforced & SBX_BY_WATCH) != 0, space = (b->seen.saw & SBX_SAW_MEMORY_LIMIT) != 0;
+    long long before = b->peak, cost, left;
     if (!b->self) { /* the tree's own /proc comes with the report; there the program is the first after pid 1 */
         if (b->fd[SBX__REPORT] >= 0) sbx__read_report(b);
         b->self = b->fd[SBX__PROC] >= 0 ? 2 : (int)b->pid;
@@ -2557,13 +2602,13 @@ static void sbx__sample(sbx *b, long long now) {
     }
     if (b->cfg.cpu_ms >= 0 && b->cpu_us > b->cfg.cpu_ms * 1000) sbx__stop(b, SBX_SAW_CPU_SUM);
     if (b->sample_step < SBX__SAMPLE) b->sample_step *= 2;
-    else if (watch || b->cfg.cpu_ms >= 0 || b->peak != before) b->sample_step = SBX__SAMPLE;
+    else if (watch || space || b->cfg.cpu_ms >= 0 || b->peak != before) b->sample_step = SBX__SAMPLE;
     else if (b->sample_step < 20 * SBX__SAMPLE) b->sample_step *= 2;
-    b->sample_at = now + b->sample_step;
-    if (watch && b->cfg.memory_bytes >= 0) { /* near the limit sooner: it may grow by 4 GB a second */
-        long long left = (b->cfg.memory_bytes - b->used) / 4096;
-        if (left < b->sample_step) b->sample_at = now + (left > 1000 ? left : 1000);
-    }
+    left = b->sample_step; /* near a limit sooner: it may grow by 4 GB a second */
+    if (space) left = (b->cfg.address_space_bytes - b->peak_space) / 4096;
+    if (watch && b->cfg.memory_bytes >= 0) left = (b->cfg.memory_bytes - b->used) / 4096;
+    if (left > b->sample_step) left = b->sample_step;
+    b->sample_at = now + (left > 1000 ? left : 1000);
     cost = sbx__now() - now;
     if (b->sample_at < now + cost * 10) b->sample_at = now + cost * 10;
 }
@@ -2837,8 +2882,7 @@ SBX_API sbx_verdict sbx_classify(const sbx_evidence *e, int *certain) {
     }
     if (file && (e->signal == SIGXFSZ || (!e->signal && e->saw & SBX_SAW_FILE_TEXT)))
         return SBX_FILE_LIMIT;
-    if (memory && (e->saw & SBX_SAW_MEMORY_TEXT || (e->signal && e->saw & SBX_SAW_MEMORY_PEAK)))
-        return SBX_MEMORY_LIMIT;
+    if (memory && e->saw & (SBX_SAW_MEMORY_TEXT | SBX_SAW_MEMORY_PEAK)) return SBX_MEMORY_LIMIT;
     return e->signal ? SBX_CRASHED : e->saw & SBX_SAW_NO_RESULT ? SBX_NO_RESULT : SBX_EXITED;
 }
 
@@ -2873,19 +2917,40 @@ static void sbx__observe(sbx *b, const sbx_result *r) {
     static const char *const memory[] = {
         "memoryerror", "bad_alloc", "out of memory", "outofmemory", "cannot allocate memory",
         "memory exhausted", "allocation fail", "failed to allocate", "could not allocate",
-        "not enough memory", "insufficient memory", "could not reserve", NULL};
+        "not enough memory", "insufficient memory", "could not reserve", "failed to reserve",
+        "no more memory", "process oom", "failed to map segment", "cannot allocate", NULL};
+    /* A thread that cannot start lacks a stack, if the number of tasks is not limited. */
+    static const char *const thread[] = {"resource temporarily unavailable", "start new thread",
+                                         "native thread", NULL};
+    static const char *const java[] = {"error occurred during initialization of vm", NULL};
     static const char *const file[] = {"file too large", "file size limit", "efbig", NULL};
     const sbx_output *said = &b->output[b->cfg.err == SBX_MERGE ? 0 : 1];
     sbx_evidence *e = &b->seen;
-    if (b->cfg.cpu_ms >= 0 && r->user_us + r->system_us >= b->cfg.cpu_ms * 700)
+    long long space = b->cfg.address_space_bytes, most = (long long)b->usage.ru_maxrss * SBX__MAXRSS_UNIT;
+    int summed = b->enforced & SBX_BY_WATCH || b->cgroup; /* the kernel's limit is a second above */
+    sbx_output told; /* by sbx_fail */
+    memset(&told, 0, sizeof told);
+    if (b->call && sbx__fetch(b, &b->left, 0, sizeof b->left) && b->left.failed) {
+        b->left.text[sizeof b->left.text - 1] = 0;
+        told.data = b->left.text;
+        told.size = strlen(told.data);
+    }
+    if (b->cfg.cpu_ms >= 0 &&
+        r->user_us + r->system_us >= ((b->cfg.cpu_ms + 999) / 1000 + summed) * 700000)
         e->saw |= SBX_SAW_CPU_SPENT;
-    if (e->saw & SBX_SAW_MEMORY_LIMIT && sbx__speaks_of(said, memory)) e->saw |= SBX_SAW_MEMORY_TEXT;
-    if (e->saw & SBX_SAW_MEMORY_LIMIT && b->peak_space > b->cfg.address_space_bytes / 100 * 95)
-        e->saw |= SBX_SAW_MEMORY_PEAK;
+    if (b->cfg.memory_bytes >= 0 && b->enforced & SBX_BY_WATCH && !b->call && !b->stopping &&
+        most > b->host_peak && most > b->cfg.memory_bytes)
+        e->saw |= SBX_SAW_MEMORY_SUM; /* a burst that ended before the next look is still in the books */
+    if (e->saw & SBX_SAW_MEMORY_LIMIT) {
+        if (sbx__speaks_of(said, memory) || sbx__speaks_of(&told, memory) ||
+            sbx__speaks_of(&b->output[0], java) ||
+            (b->cfg.processes < 0 && sbx__speaks_of(said, thread)))
+            e->saw |= SBX_SAW_MEMORY_TEXT;
+        if (b->peak_space > space / 100 * 95 || r->peak_bytes > space / 100 * 95 || space < 4 << 20)
+            e->saw |= SBX_SAW_MEMORY_PEAK; /* with less than 4 MB hardly a program starts */
+    }
     if (e->saw & SBX_SAW_FILE_LIMIT && sbx__speaks_of(said, file)) e->saw |= SBX_SAW_FILE_TEXT;
-    if (b->call && (!sbx__fetch(b, &b->left, 0, sizeof b->left) || e->exit_code != 0 ||
-                    b->left.done != b->token))
-        e->saw |= SBX_SAW_NO_RESULT;
+    if (b->call && (e->exit_code != 0 || b->left.done != b->token)) e->saw |= SBX_SAW_NO_RESULT;
 }
 
 /* ==== result ================================================================================= */
@@ -2904,7 +2969,8 @@ static void sbx__describe(const sbx *b, sbx_result *r) {
         snprintf(to, n, "%s used up its %lld ms of CPU time%s", who, c->cpu_ms, killed);
         break;
     case SBX_MEMORY_LIMIT:
-        if (r->certain) snprintf(to, n, "%s used more than its %lld bytes of memory and was killed", who, c->memory_bytes);
+        if (b->seen.saw & SBX_SAW_OOM_KILL) killed = " and was killed";
+        if (r->certain) snprintf(to, n, "%s used more than its %lld bytes of memory%s", who, c->memory_bytes, killed);
         else snprintf(to, n, "%s seems to have run out of its %lld bytes of memory", who, c->address_space_bytes);
         break;
     case SBX_OUTPUT_LIMIT:
@@ -2956,7 +3022,6 @@ static sbx_verdict sbx__conclude(sbx *b, sbx_result *r) {
     /* ru_maxrss starts at the host's own size: only what is above that is the child's. */
     r->peak_bytes = peak > b->host_peak && !b->call && peak > b->peak ? peak : b->peak;
     sbx__observe(b, r);
-    b->left.text[sizeof b->left.text - 1] = 0;
     r->enforced = b->enforced;
     r->evidence = b->seen.saw;
     r->exit_code = b->seen.exit_code;
