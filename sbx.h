@@ -1596,7 +1596,7 @@ static int sbx__init_child(void *arg) {
 /* Ends the namespace: two ways, since pid 1 may be stopped, and the call may be missing. */
 static void sbx__kill_init(sbx *b) {
     sbx__close(&b->fd[SBX__LIFE]);
-    if (syscall(SBX__NR_pidfd_send_signal, b->fd[SBX__INIT], SIGKILL, NULL, 0) != 0 && errno == ENOSYS)
+    if (syscall(SBX__NR_pidfd_send_signal, b->fd[SBX__INIT], SIGKILL, NULL, 0) != 0 && errno != ESRCH)
         kill(b->init, SIGKILL);
 }
 
@@ -2232,7 +2232,11 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
     sbx__close(&p->report);
     for (i = 0; i < SBX__FDS; i++)
         if (b->fd[i] > b->top_fd) b->top_fd = b->fd[i];
-    if (b->pid == 0) b->state = SBX__ENDED; /* it could not enter */
+    if (b->pid == 0) { /* it could not enter */
+        b->state = SBX__ENDED;
+        if (!b->failure.step) b->failure.error = ECHILD;
+        if (!b->failure.step) b->failure.step = SBX_STEP_CONTAIN;
+    }
     if (getrusage(RUSAGE_SELF, &host) == 0) b->host_peak = (long long)host.ru_maxrss * SBX__MAXRSS_UNIT;
 #if SBX__LINUX
     if (b->fd[SBX__IN] >= 0 && b->input_left > SBX__CHUNK)
