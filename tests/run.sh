@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs what make has built and sums it up: run.sh JOB...
 #
-#   plain, asan, ...  build/JOB/tests, as this user and, if that is root, also as uid 65534
+#   plain, asan, ...  build/JOB/tests, as this user and, if that is root, also without privileges
 #   utest             the self-test of utest.h
 #   examples          what each example prints against tests/expected/NAME.txt
 #   compile, matrix   tests/compile/run.sh quick, full
@@ -13,7 +13,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 CC=${CC:-cc}
-UNPRIVILEGED=65534
+UNPRIVILEGED="65534 65533" # one for each lane
 export BUILD CC
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/sbx-tests.XXXXXX") || exit 1
@@ -205,26 +205,32 @@ job() {
     esac
 }
 
-# One lane for each user, since limits on processes count all that a user has; one or two for the
-# rest, each taking what no other has taken.
+# take WHAT: 1 lane gets it, the others do not.
+take() { mkdir "$tmp/taken-$1" 2>/dev/null; }
+
+# Lanes side by side, each taking what no other has taken: mostly the tests wait. No user but root has
+# two, since a limit on processes counts all that a user has.
 me=$(id -u)
 users=$me
-[ "$me" != 0 ] || users="0 $UNPRIVILEGED"
-due=0 # reports that have to come, so that none can get lost
+[ "$me" != 0 ] || users="0 0 $UNPRIVILEGED"
 for uid in $users; do
-    for variant in $variants; do due=$((due + 1)); done
-    for variant in $variants; do unit "$variant" "$uid"; done &
-    lanes="$lanes $!"
-done
-for name in $others; do due=$((due + 1)); done
-lanes_for_others="1 2"
-[ -z "$variants" ] || lanes_for_others=1
-for lane in $lanes_for_others; do
-    for name in $others; do
-        if mkdir "$tmp/taken-$name" 2>/dev/null; then job "$name"; fi
+    class=root
+    [ "$uid" = 0 ] || class=user
+    for variant in $variants; do
+        if take "$class-$variant"; then unit "$variant" "$uid"; fi
     done &
     lanes="$lanes $!"
 done
+for lane in 1 2; do
+    for name in $others; do
+        if take "$name"; then job "$name"; fi
+    done &
+    lanes="$lanes $!"
+    [ -z "$variants" ] || break
+done
+due=0 # reports that have to come, so that none can get lost
+for name in $others $variants; do due=$((due + 1)); done
+[ "$me" != 0 ] || for variant in $variants; do due=$((due + 1)); done
 wait $lanes
 
 touch "$tmp/counts"
