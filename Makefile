@@ -17,7 +17,6 @@ help:
 	@echo 'make demo      a dozen well- and ill-behaved programs, and what sbx.h says of each'
 	@echo 'make test      all tests; needs a C compiler, make and sh (under 3 minutes)'
 	@echo 'make check     more: all compilers, analysers, 10,000 runs, threads, a second kernel'
-	@echo 'make corpus    programs of known end: how often the verdict is the true one'
 	@echo 'make corpus    how often the verdict is the true one, over programs of known end'
 	@echo 'make bench     what a run costs, as ratios to hand-written code'
 	@echo 'make examples  build the programs of examples/ into $(BUILD)/examples'
@@ -36,9 +35,6 @@ test:
 check:
 	@$(MAKE) -s -j$(JOBS) programs $(BUILD)/plain/tests $(BUILD)/tsan/tests
 	@$(RUN) corpus matrix tidy soak valgrind threads cppcheck qemu
-
-corpus:
-	@BUILD='$(BUILD)' CC='$(CC)' sh tests/corpus/run.sh $(WORD)
 
 corpus:
 	@BUILD='$(BUILD)' CC='$(CC)' sh tests/corpus/run.sh $(WORD)
