@@ -77,7 +77,7 @@ static const char *corral_guard(void *arg) {
     corral *c = (corral *)arg;
     char text[1500] = "", names[600];
     int fds[2], status = 0, sent = 0, survivors = 0;
-    long long end = test_now_ms() + 30000, from;
+    long long end = test_now_ms() + 25000, from;
     ssize_t size;
     pid_t host, got;
     TEST_MUST(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0);
@@ -207,6 +207,21 @@ static const char *tree_attack_once(const tree_attack *a) {
     if (!test_tether_close(&tether) && !*flaw) flaw = "somebody holds on to the tether";
     sbx_free(&result);
     return flaw;
+}
+
+/* All attacks of one number. */
+static const char *host_of_attacks(void *number) {
+    size_t i;
+    int ran = 0;
+    for (i = 0; i < TREE_ATTACKS; i++) {
+        const tree_attack *a = &tree_attacks[i];
+        const char *flaw;
+        if (atoi(a->name) != *(const int *)number) continue;
+        flaw = tree_attack_once(a);
+        if (*flaw) return test_text("%s: %s", a->name, flaw);
+        ran++;
+    }
+    return ran ? "" : "no such attack";
 }
 
 /* ==== 37: the host is killed ================================================================== */
@@ -344,6 +359,477 @@ static const char *tree_host_dies(const tree_attack *a, int death, int kill_afte
     if (!test_tether_close(&d.tether) && !*flaw) flaw = "somebody holds on to the tether";
     if (gone_ms) *gone_ms = d.page->gone_ms;
     return flaw;
+}
+
+/* ==== Can there be a tree here at all? Asked without the header under test. ================== */
+
+static int put_text(const char *path, const char *text) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : write(fd, text, strlen(text));
+    if (fd >= 0) close(fd);
+    return size == (ssize_t)strlen(text);
+}
+
+/* A user namespace for this process. inner = its number in there; -1 = none is mapped. */
+static int own_users(long inner_uid, long inner_gid, int more) {
+    long uid = (long)geteuid(), gid = (long)getegid();
+    if (syscall(SYS_unshare, (long)(CLONE_NEWUSER | more)) < 0) return 0;
+    if (inner_uid < 0) return 1;
+    put_text("/proc/self/setgroups", "deny");
+    return put_text("/proc/self/uid_map", test_text("%ld %ld 1", inner_uid, uid)) &&
+           put_text("/proc/self/gid_map", test_text("%ld %ld 1", inner_gid, gid));
+}
+
+/* A mount namespace of its own; as an ordinary user inside a user namespace with the same ids. */
+static int own_mounts(void) {
+    if (geteuid() == 0 ? syscall(SYS_unshare, (long)CLONE_NEWNS) < 0
+                       : !own_users((long)geteuid(), (long)getegid(), CLONE_NEWNS)) return 0;
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+static void drop_capabilities(void) {
+    unsigned caps[8] = {0x20080522u, 0, 0, 0, 0, 0, 0, 0};
+    syscall(SYS_capset, caps, caps + 2);
+}
+
+static const char *try_a_namespace(void *arg) {
+    pid_t pid;
+    int status;
+    (void)arg;
+    TEST_MUST(geteuid() == 0 ? syscall(SYS_unshare, (long)CLONE_NEWPID) == 0
+                             : own_users((long)geteuid(), (long)getegid(), CLONE_NEWPID));
+    pid = fork();
+    if (pid == 0) _exit(getpid() == 1 ? 0 : 1);
+    TEST_MUST(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+    return "";
+}
+
+static int tree_is_possible(void) {
+    static int known = -1;
+    if (known < 0) known = !test_is_portable() && !*test_in_copy(try_a_namespace, NULL);
+    return known;
+}
+
+/* ==== 47: hosts in odd places ================================================================= */
+
+enum { TREE_NO, TREE_YES, TREE_MAY };
+
+static int seven(void *arg, void *ret, size_t size) {
+    (void)arg, (void)size;
+    *(int *)ret = 7;
+    return 0;
+}
+
+/* What is promised is kept, and what is not there is said: by `enforced`, or by a refusal. */
+static const char *escape_attempt(const char *how, sbx_contain contain, int *tree) {
+    sbx_config config = {0};
+    sbx_result result;
+    test_tether tether;
+    const char *flaw;
+    TEST_MUST(test_tether_open(&tether));
+    config.argv = test_child_argv("escape", how, tether.path, "0", "close");
+    config.contain = contain;
+    config.timeout_ms = LONG_MS;
+    flaw = test_run(&config, &result);
+    *tree = (result.enforced & SBX_BY_TREE) != 0;
+    if (*tree || result.verdict == SBX_NOT_STARTED) {
+        if (test_tether_held(&tether)) flaw = "somebody got away";
+    } else if (strstr(flaw, "child (or zombie)") &&
+               (strncmp(how, "parent", 6) == 0 || getpid() == 1)) {
+        flaw = ""; /* the group does not hold that one, and nobody said it would */
+    }
+    if (!*flaw && result.verdict == SBX_NOT_STARTED &&
+        (result.step != SBX_STEP_CONTAIN || contain == SBX_CONTAIN_AUTO ||
+         test_tether_lines(&tether)))
+        flaw = test_text("not refused as it should be: %s", result.message);
+    if (!*flaw && result.verdict != SBX_NOT_STARTED && result.verdict != SBX_OK)
+        flaw = test_text("%s: %s", sbx_verdict_name(result.verdict), result.message);
+    if (!*flaw && result.wall_us > 10000000) flaw = "took too long";
+    if (!test_tether_close(&tether) && !*flaw) flaw = "somebody holds on to the tether";
+    while (waitpid(-1, NULL, WNOHANG | __WALL) > 0) {
+    }
+    sbx_free(&result);
+    return *flaw ? test_text("escape %s: %s", how, flaw) : "";
+}
+
+#define MUST_BE_WELL(text)                                                                         \
+    do {                                                                                           \
+        const char *text_ = (text);                                                                \
+        if (*text_) return text_;                                                                  \
+    } while (0)
+
+/* Orphans in sessions of their own, 8 x 40 MB under 64 MB. */
+static const char *memory_holds(sbx_contain contain) {
+    sbx_config config = {0};
+    sbx_result result;
+    test_tether tether;
+    const char *flaw;
+    TEST_MUST(test_tether_open(&tether));
+    config.argv = test_child_argv("tree_memory", tether.path, "40", "8");
+    config.contain = contain;
+    config.timeout_ms = LONG_MS;
+    config.memory_bytes = 64 * MB;
+    flaw = test_run(&config, &result);
+    if (!*flaw && result.enforced & SBX_BY_WATCH &&
+        (result.verdict != SBX_MEMORY_LIMIT || !result.certain ||
+         !(result.evidence & SBX_SAW_MEMORY_SUM)))
+        flaw = test_text("memory: %s: %s", sbx_verdict_name(result.verdict), result.message);
+    if (!*flaw && !(result.enforced & (SBX_BY_WATCH | SBX_BY_RLIMIT_AS)))
+        flaw = "memory_bytes is in force by nothing";
+    if (!*flaw && result.wall_us > 10000000) flaw = "memory: took too long";
+    if (!*flaw && test_tether_held(&tether)) flaw = "memory: somebody is left";
+    if (!test_tether_close(&tether) && !*flaw) flaw = "memory: somebody holds the tether";
+    sbx_free(&result);
+    return flaw;
+}
+
+static int places_lightly; /* 1 = the escapes only */
+
+static const char *place_holds(int expected) {
+    static const char *const how[] = {"setsid", "daemon", "parent_setsid_exits", "parent_setsid"};
+    sbx_config config = {0};
+    sbx_result result;
+    int tree = 0, by_auto = 0, ret = 0;
+    size_t i;
+    config.argv = test_child_argv("exit", "3");
+    MUST_BE_WELL(test_run(&config, &result));
+    TEST_MUST(result.verdict == SBX_EXITED && result.exit_code == 3);
+    by_auto = (result.enforced & SBX_BY_TREE) != 0;
+    if (expected != TREE_MAY && by_auto != expected)
+        return test_text("AUTO is %s here", by_auto ? "a tree" : "no tree");
+    sbx_free(&result);
+    for (i = 0; i < 4; i++) {
+        MUST_BE_WELL(escape_attempt(how[i], SBX_CONTAIN_AUTO, &tree));
+        TEST_MUST(tree == by_auto);
+        MUST_BE_WELL(escape_attempt(how[i], SBX_CONTAIN_TREE, &tree));
+        TEST_MUST(tree == by_auto);
+    }
+    if (places_lightly) return "";
+    if (by_auto) MUST_BE_WELL(memory_holds(SBX_CONTAIN_AUTO));
+    config.argv = (const char *const[]){"/no/such/program", NULL};
+    MUST_BE_WELL(test_run(&config, &result));
+    TEST_MUST(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_EXEC);
+    sbx_free(&result);
+    config.argv = NULL;
+    TEST_MUST(sbx_call(&config, seven, NULL, &ret, sizeof ret, &result) == SBX_OK && ret == 7);
+    TEST_MUST(((result.enforced & SBX_BY_TREE) != 0) == by_auto);
+    TEST_MUST(!test_has_children());
+    sbx_free(&result);
+    return "";
+}
+
+/* Each of these makes the place, as far as this user may, and then looks whether it holds there. */
+static const char *place_plain(void *arg) {
+    (void)arg;
+    return place_holds(TREE_YES);
+}
+
+static const char *place_root_in_user_namespace(void *arg) {
+    (void)arg;
+    if (!own_users(0, 0, 0)) return "skip: no user namespace";
+    return place_holds(TREE_YES);
+}
+
+static const char *place_user_in_user_namespace(void *arg) {
+    (void)arg;
+    if (!own_users(1000, 1000, 0)) return "skip: no user namespace";
+    drop_capabilities();
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    return place_holds(TREE_YES);
+}
+
+static const char *place_nobody_in_user_namespace(void *arg) { /* no ids are mapped */
+    (void)arg;
+    if (!own_users(-1, -1, 0)) return "skip: no user namespace";
+    drop_capabilities();
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    return place_holds(TREE_NO);
+}
+
+static const char *place_without_user_namespaces(void *arg) {
+    (void)arg;
+    if (!own_users(1000, 1000, 0)) return "skip: no user namespace";
+    if (!put_text("/proc/sys/user/max_user_namespaces", "0")) return "skip: no such setting";
+    drop_capabilities();
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    return place_holds(TREE_NO);
+}
+
+static const char *place_without_pid_namespaces(void *arg) {
+    (void)arg;
+    if (!own_users(0, 0, 0)) return "skip: no user namespace";
+    if (!put_text("/proc/sys/user/max_pid_namespaces", "0")) return "skip: no such setting";
+    return place_holds(TREE_NO);
+}
+
+/* No /proc of its own then: what the tree sees is the host's, and the host must count with that. */
+static const char *place_without_mount_namespaces(void *arg) {
+    (void)arg;
+    if (!own_users(1000, 1000, 0)) return "skip: no user namespace";
+    if (!put_text("/proc/sys/user/max_mnt_namespaces", "0")) return "skip: no such setting";
+    drop_capabilities();
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    return place_holds(TREE_YES);
+}
+
+static const char *place_without_proc(void *arg) {
+    int user = geteuid() != 0;
+    (void)arg;
+    test_child();
+    if (!own_mounts()) return "skip: no mount namespace";
+    TEST_MUST(mount("none", "/proc", "tmpfs", 0, NULL) == 0);
+    if (user) drop_capabilities();
+    return place_holds(user ? TREE_NO : TREE_MAY);
+}
+
+/* As containers do it: something of /proc is covered, and the kernel refuses a fresh one then. */
+static const char *place_with_masked_proc(void *arg) {
+    int user = geteuid() != 0;
+    (void)arg;
+    if (!own_mounts()) return "skip: no mount namespace";
+    TEST_MUST(mount("/dev/null", "/proc/version", NULL, MS_BIND, NULL) == 0);
+    if (user) drop_capabilities();
+    if (user) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    return place_holds(TREE_YES);
+}
+
+/* Without the system's cat, or with one that does not start, pid 1 is made in another way. */
+static const char *place_without_cat(void *arg) {
+    const char *instead = (const char *)arg;
+    char dir[PATH_MAX], real[PATH_MAX], file[PATH_MAX + 16];
+    int user = geteuid() != 0;
+    snprintf(file, sizeof file, "%s/cat", test_tmpdir(dir));
+    TEST_MUST(realpath("/bin/cat", real) != NULL);
+    if (instead) test_write_file(dir, "cat", instead, strlen(instead), 0755);
+    if (!own_mounts()) {
+        test_remove_tree(dir);
+        return "skip: no mount namespace";
+    }
+    TEST_MUST(mount(instead ? file : "/dev/null", real, NULL, MS_BIND, NULL) == 0);
+    test_remove_tree(dir);
+    if (user) drop_capabilities();
+    if (user) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    MUST_BE_WELL(place_holds(TREE_YES));
+    return places_lightly ? "" : host_of_attacks(&(int){37});
+}
+
+static int bind_into(const char *root, const char *path) {
+    const char *to = test_text("%s%s", root, path);
+    struct stat about;
+    char part[PATH_MAX];
+    size_t i;
+    if (stat(path, &about) < 0) return errno == ENOENT;
+    for (i = 1; to[i]; i++)
+        if (to[i] == '/') {
+            snprintf(part, sizeof part, "%.*s", (int)i, to);
+            mkdir(part, 0755);
+        }
+    mkdir(to, 0755);
+    return mount(path, to, NULL, MS_BIND | MS_REC, NULL) == 0;
+}
+
+static const char *place_in_chroot(void *with_proc) {
+    static const char *const kept[] = {"/bin", "/lib", "/lib64", "/usr", "/dev", "/tmp"};
+    char root[PATH_MAX], child_dir[PATH_MAX];
+    int user = geteuid() != 0;
+    size_t i;
+    snprintf(child_dir, sizeof child_dir, "%s", test_child());
+    *strrchr(child_dir, '/') = 0;
+    if (!own_mounts()) return "skip: no mount namespace";
+    TEST_MUST(mount("none", "/mnt", "tmpfs", 0, NULL) == 0);
+    snprintf(root, sizeof root, "/mnt");
+    for (i = 0; i < sizeof kept / sizeof *kept; i++) TEST_MUST(bind_into(root, kept[i]));
+    TEST_MUST(strncmp(child_dir, "/tmp/", 5) == 0 || bind_into(root, child_dir));
+    if (*(const int *)with_proc) TEST_MUST(bind_into(root, "/proc"));
+    TEST_MUST(chroot(root) == 0 && chdir("/") == 0);
+    if (user) drop_capabilities();
+    if (user) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    return place_holds(user ? TREE_NO : TREE_MAY); /* no user namespace can be made in a chroot */
+}
+
+/* A host in a PID namespace of its own: as pid 1 or not, with a /proc that fits or an outer one. */
+typedef struct inner_place {
+    int first, own_proc;
+} inner_place;
+
+static const char *place_in_pid_namespace(void *arg) {
+    const inner_place *place = (const inner_place *)arg;
+    int user = geteuid() != 0, fds[2], status;
+    char text[1024] = "";
+    pid_t pid;
+    test_child();
+    if (!own_mounts() || syscall(SYS_unshare, (long)CLONE_NEWPID) < 0) return "skip: no namespace";
+    TEST_MUST(pipe2(fds, O_CLOEXEC) == 0);
+    pid = fork();
+    TEST_MUST(pid >= 0);
+    if (pid == 0) {
+        const char *answer = "";
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        if (place->own_proc && mount("proc", "/proc", "proc", 0, NULL) < 0)
+            answer = "skip: no /proc";
+        if (!*answer && !place->first && (pid = fork()) > 0) { /* the next one is the host */
+            while (waitpid(-1, &status, 0) != pid) {
+            }
+            _exit(0);
+        }
+        if (user) drop_capabilities();
+        if (user) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+        if (!*answer) answer = place_holds(TREE_MAY);
+        if (write(fds[1], answer, strlen(answer) + 1) < 0) _exit(98);
+        _exit(0);
+    }
+    close(fds[1]);
+    TEST_MUST(waitpid(pid, &status, 0) == pid);
+    if (read(fds[0], text, sizeof text - 1) <= 0) return "the host inside gave no answer";
+    return test_text("%s", text);
+}
+
+static const char *place_undumpable(void *arg) {
+    (void)arg;
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    return place_holds(TREE_MAY);
+}
+
+static const char *in_place(const char *(*place)(void *), void *arg) {
+    corral c;
+    memset(&c, 0, sizeof c);
+    c.host = place;
+    c.arg = arg;
+    c.patience_ms = 500; /* namespaces of the place itself end with the host */
+    return in_corral(&c);
+}
+
+static const struct tree_place {
+    const char *name;
+    const char *(*host)(void *arg);
+    void *arg;
+} tree_places[] = {
+    {"ordinary_host", place_plain, NULL},
+    {"root_of_a_user_namespace", place_root_in_user_namespace, NULL},
+    {"user_in_a_user_namespace", place_user_in_user_namespace, NULL},
+    {"nobody_in_a_user_namespace", place_nobody_in_user_namespace, NULL},
+    {"no_user_namespaces", place_without_user_namespaces, NULL},
+    {"no_pid_namespaces", place_without_pid_namespaces, NULL},
+    {"no_mount_namespaces", place_without_mount_namespaces, NULL},
+    {"no_proc", place_without_proc, NULL},
+    {"masked_proc", place_with_masked_proc, NULL},
+    {"no_cat", place_without_cat, NULL},
+    {"cat_that_is_no_program", place_without_cat, (void *)(size_t)"no program"},
+    {"chroot_without_proc", place_in_chroot, &(int){0}},
+    {"chroot_with_proc", place_in_chroot, &(int){1}},
+    {"pid_namespace", place_in_pid_namespace, &(inner_place){0, 1}},
+    {"first_of_a_pid_namespace", place_in_pid_namespace, &(inner_place){1, 1}},
+    {"outer_proc", place_in_pid_namespace, &(inner_place){0, 0}},
+    {"first_with_outer_proc", place_in_pid_namespace, &(inner_place){1, 0}},
+    {"undumpable_host", place_undumpable, NULL},
+};
+#define TREE_PLACES (sizeof tree_places / sizeof *tree_places)
+
+static const char *tree_place(const char *name, int lightly) {
+    size_t i;
+    places_lightly = lightly;
+    for (i = 0; i < TREE_PLACES; i++)
+        if (strcmp(tree_places[i].name, name) == 0)
+            return in_place(tree_places[i].host, tree_places[i].arg);
+    return "no such place";
+}
+
+/* ==== Numbers: how fast, how exact ============================================================ */
+
+static int saw_full(void *user, sbx_stream stream, const char *data, size_t size) {
+    (void)stream;
+    if (size >= 4 && memcmp(data, "full", 4) == 0) *(int *)user = 1;
+    return 0;
+}
+
+/* From the cancel to the return of sbx_finish, in ms; -1 = it did not come to that. */
+static long long time_to_kill(const char *how, const char *live) {
+    sbx_config config = {0};
+    sbx_result result;
+    test_tether tether;
+    long long start, ms = -1;
+    int full = 0, ended = 0;
+    sbx *box;
+    if (!test_tether_open(&tether)) return -1;
+    config.argv = test_child_argv("tree_bomb", how, tether.path, live, "20000");
+    config.contain = SBX_CONTAIN_TREE;
+    config.timeout_ms = LONG_MS;
+    config.grace_ms = -1;
+    config.on_output = saw_full;
+    config.user = &full;
+    box = sbx_start(&config, &result);
+    while (box && !full && !ended) ended = sbx_poll(box, 10);
+    start = test_now_ms();
+    if (box) sbx_cancel(box);
+    if (box && sbx_finish(box, &result) == SBX_CANCELLED && !test_tether_held(&tether))
+        ms = test_now_ms() - start;
+    if (!test_tether_close(&tether)) ms = -1;
+    sbx_free(&result);
+    return ms;
+}
+
+/* Memory of a file that this process and a child share, to see how far the child came. */
+typedef struct note {
+    char dir[PATH_MAX], path[PATH_MAX + 16];
+    volatile long long *value;
+} note;
+
+static int note_open(note *n) {
+    char zero[4096];
+    int fd;
+    memset(zero, 0, sizeof zero);
+    test_tmpdir(n->dir);
+    snprintf(n->path, sizeof n->path, "%s",
+             test_write_file(n->dir, "note", zero, sizeof zero, 0600));
+    fd = open(n->path, O_RDWR | O_CLOEXEC);
+    n->value = (volatile long long *)mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    return n->value != (volatile long long *)MAP_FAILED;
+}
+
+static void note_close(note *n) {
+    munmap((void *)(size_t)n->value, 4096);
+    test_remove_tree(n->dir);
+}
+
+/* How far past its limit a child comes that touches memory at full speed. */
+static const char *tree_overshoot(long long limit, const char *how, long long *over) {
+    sbx_config config = {0};
+    sbx_result result;
+    note n;
+    TEST_MUST(note_open(&n));
+    config.argv = test_child_argv("tree_grow", n.path, "600", how);
+    config.contain = SBX_CONTAIN_TREE;
+    config.memory_bytes = limit;
+    config.timeout_ms = LONG_MS;
+    MUST_BE_WELL(test_run(&config, &result));
+    *over = *n.value - limit;
+    note_close(&n);
+    if (result.verdict != SBX_MEMORY_LIMIT || !result.certain || result.peak_bytes <= limit)
+        return test_text("%s, peak %lld: %s", sbx_verdict_name(result.verdict), result.peak_bytes,
+                         result.message);
+    sbx_free(&result);
+    return "";
+}
+
+/* How far peak_bytes is from what the processes themselves say, for a peak of 20 ms. */
+static const char *tree_peak_error(const char *who, const char *mb, const char *processes,
+                                   const char *before, long long limit, double *off) {
+    sbx_config config = {0};
+    sbx_result result;
+    double truth;
+    config.argv = test_child_argv("tree_peak", who, mb, "20", processes, before, "0");
+    config.contain = SBX_CONTAIN_TREE;
+    config.memory_bytes = limit;
+    config.timeout_ms = LONG_MS;
+    MUST_BE_WELL(test_run(&config, &result));
+    truth = atof(result.out.data) * 1024;
+    if (result.verdict != SBX_OK || truth <= 0)
+        return test_text("%s: %s", sbx_verdict_name(result.verdict), result.message);
+    *off = ((double)result.peak_bytes - truth) / truth;
+    if (*off < 0) *off = -*off;
+    sbx_free(&result);
+    return "";
 }
 
 #endif /* __linux__ */
