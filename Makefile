@@ -34,7 +34,7 @@ test:
 
 check:
 	@$(MAKE) -s -j$(JOBS) programs $(BUILD)/plain/tests $(BUILD)/tsan/tests
-	@$(RUN) corpus matrix tidy soak valgrind threads cppcheck qemu
+	@$(RUN) corpus matrix tidy soak valgrind threads cppcheck treesoak qemu
 
 corpus:
 	@BUILD='$(BUILD)' CC='$(CC)' sh tests/corpus/run.sh $(WORD)

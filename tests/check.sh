@@ -1,6 +1,7 @@
 #!/bin/sh
-# The longer checks, one by name: check.sh tidy|cppcheck|soak|valgrind|threads. One line per case: ok,
-# FAILED, or skipped with the reason; a tool that is not installed is skipped, never passed.
+# The longer checks, one by name: tidy, cppcheck, soak, valgrind, threads, treesoak, qemu. One line
+# per case: ok, FAILED, or skipped with the reason; a tool that is not installed is skipped, never
+# passed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
@@ -110,8 +111,22 @@ threads() {
     verdict "ThreadSanitizer" $?
 }
 
+# The attacks on the whole tree, 200 times each, as root and as an ordinary user who can reach them.
+treesoak() {
+    dir=$(mktemp -d "${TMPDIR:-/tmp}/sbx-soak.XXXXXX") && chmod 755 "$dir" || return
+    if $CC -std=c99 -O1 -g -Wall -Wextra -pthread -o "$dir/treesoak" tests/treesoak.c \
+        tests/test_util.c tests/impl.c >"$log" 2>&1 && cp "$BUILD/child" "$dir"; then
+        "$dir/treesoak" "${REPETITIONS:-200}" || failed=1 # prints its own lines
+    else
+        verdict "treesoak.c compiles" 1
+    fi
+    rm -rf "$dir"
+}
+
 case $1 in
 tidy) tidy ;;
+treesoak) treesoak ;;
+qemu) sh tests/qemu/run.sh || failed=1 ;;
 cppcheck) cppcheck_header ;;
 soak) soak ;;
 valgrind) valgrind_soak ;;
