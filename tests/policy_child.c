@@ -315,6 +315,7 @@ static long has_set_id(const char *path) {
 
 static void set_set_id(char **arg) {
     const char *own = arg[0], *path = at(own, "by_chmod");
+    unsigned long long how[3] = {O_CREAT | O_WRONLY, 06755, 0}; /* struct open_how */
     int fd = open(path, O_CREAT | O_WRONLY, 0700);
     TRY("chmod", chmod(path, 06755) < 0 ? -1 : has_set_id(path));
     chmod(path, 0700);
@@ -325,6 +326,8 @@ static void set_set_id(char **arg) {
     TRY("?fchmodat2", syscall(452, AT_FDCWD, path, 04755, 0) < 0 ? -1 : has_set_id(path));
     path = at(own, "by_open");
     TRY("open", open(path, O_CREAT | O_WRONLY, 06755) < 0 ? -1 : has_set_id(path));
+    path = at(own, "by_openat2");
+    TRY("?openat2", syscall(437, AT_FDCWD, path, how, sizeof how) < 0 ? -1 : has_set_id(path));
     path = at(own, "by_creat");
     TRY("creat", creat(path, 06755) < 0 ? -1 : has_set_id(path));
     path = at(own, "by_mknod");
@@ -812,7 +815,23 @@ static const struct call {
     {"clone3", 435, {0, 0, 0, 0, 0, 0}},
     {"memfd_create", SYS_memfd_create, {0, 0, 0, 0, 0, 0}},
     {"memfd_secret", 447, {BAD, 0, 0, 0, 0, 0}},
-    /* the rest is refused */
+    {"openat2", 437, {BAD, 0, 0, 0, 0, 0}},
+    {"inotify_init1", SYS_inotify_init1, {BAD, 0, 0, 0, 0, 0}},
+#ifdef SYS_inotify_init
+    {"inotify_init", SYS_inotify_init, {0, 0, 0, 0, 0, 0}},
+#endif
+    /* the rest is refused; first the modes that lend the owner's rights */
+    {"fchmod", SYS_fchmod, {BAD, 04000, 0, 0, 0, 0}},
+    {"fchmodat", SYS_fchmodat, {BAD, 0, 02000, 0, 0, 0}},
+    {"fchmodat2", 452, {BAD, 0, 04000, BAD, 0, 0}},
+    {"mknodat", SYS_mknodat, {BAD, 0, S_IFREG | 04000, 0, 0, 0}},
+    {"openat", SYS_openat, {BAD, 0, O_CREAT, 06000, 0, 0}},
+#ifdef SYS_chmod
+    {"chmod", SYS_chmod, {0, 04000, 0, 0, 0, 0}},
+    {"mknod", SYS_mknod, {0, S_IFREG | 02000, 0, 0, 0, 0}},
+    {"creat", SYS_creat, {0, 04000, 0, 0, 0, 0}},
+    {"open", SYS_open, {0, O_CREAT, 02000, 0, 0, 0}},
+#endif
     {"ptrace", SYS_ptrace, {2, NOBODY, 0, 0, 0, 0}},
     {"process_vm_readv", SYS_process_vm_readv, {NOBODY, 0, 0, 0, 0, BAD}},
     {"process_vm_writev", SYS_process_vm_writev, {NOBODY, 0, 0, 0, 0, BAD}},
