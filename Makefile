@@ -70,7 +70,8 @@ $(BUILD)/%/tests: $$(addprefix $(BUILD)/$$*/,$(OBJECTS)) $(BUILD)/child
 	then $(COMPILE) $(VARIANT) -o $@ $(filter %.o,$^); \
 	else echo '$(CC) builds nothing that runs with $(VARIANT)' >$(@D)/unavailable; fi
 
-$(BUILD)/child: tests/child.c $(wildcard tests/*_child.c) # misbehaves on purpose, so it never gets a sanitizer
+# The child misbehaves on purpose, so it never gets a sanitizer.
+$(BUILD)/child: tests/child.c $(wildcard tests/*_child.c)
 	@mkdir -p $(@D)
 	$(COMPILE) -o $@ tests/child.c
 

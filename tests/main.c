@@ -30,7 +30,8 @@ static long env_number(const char *name, long otherwise) {
 static void drop_root(void) {
     long id = env_number("SBX_TEST_AS_UID", -1);
     if (id < 0 || geteuid() != 0) return;
-    if (setgroups(0, NULL) < 0 || setgid((gid_t)id) < 0 || setuid((uid_t)id) < 0 || setuid(0) == 0) {
+    if (setgroups(0, NULL) < 0 || setgid((gid_t)id) < 0 || setuid((uid_t)id) < 0 ||
+        setuid(0) == 0) {
         fprintf(stderr, "tests: cannot become user %ld: %s\n", id, strerror(errno));
         exit(STATUS_OUT_OF_BOUNDS);
     }

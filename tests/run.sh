@@ -118,7 +118,7 @@ unit() {
     mkdir -p "$BUILD/log" && cp "$log" "$BUILD/log/$variant-$uid.txt"
 }
 
-# counted LABEL COMMAND...: a command that prints ok, FAILED and skipped lines, or totals of its own.
+# counted LABEL COMMAND...: a command that prints ok, FAILED and skipped lines, or its own totals.
 counted() {
     label=$1
     shift
@@ -208,8 +208,8 @@ job() {
 # take WHAT: 1 lane gets it, the others do not.
 take() { mkdir "$tmp/taken-$1" 2>/dev/null; }
 
-# Lanes side by side, each taking what no other has taken: mostly the tests wait. No user but root has
-# two, since a limit on processes counts all that a user has.
+# Lanes side by side, each taking what no other has taken: mostly the tests wait. No user but root
+# has two, since a limit on processes counts all that a user has.
 me=$(id -u)
 users=$me
 [ "$me" != 0 ] || users="0 0 $UNPRIVILEGED"

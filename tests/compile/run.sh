@@ -52,8 +52,8 @@ case_refused() {
     fi
 }
 
-# build COMPILER-AND-FLAGS [-x c++]: two units with the API and one with the implementation; two units
-# with their own static one; the implementation after the API. Linked and run.
+# build COMPILER-AND-FLAGS [-x c++]: two units with the API and one with the implementation; two
+# units with their own static one; the implementation after the API. Linked and run.
 build() {
     o=$out/u
     cc=$1
@@ -110,8 +110,8 @@ specials() {
             "$here/stdio_first.c"
         case_clean "$1 system headers first, -std=gnu17$m" $c $mode -std=gnu17 -DMANY_HEADERS \
             "$here/stdio_first.c"
-        case_refused "$1 <stdio.h> first, -std=c99$m" "_GNU_SOURCE\|before\|first" $1 $mode -std=c99 -I. -c \
-            -o "$out/s.o" "$here/stdio_first.c"
+        case_refused "$1 <stdio.h> first, -std=c99$m" "_GNU_SOURCE\|before\|first" \
+            $1 $mode -std=c99 -I. -c -o "$out/s.o" "$here/stdio_first.c"
         case_refused "$1 -D_WIN32$m" "Windows" $1 $mode -D_WIN32 -I. -c -o "$out/s.o" \
             "$here/unit_a.c"
         case_refused "$1 -D_WIN32, implementation$m" "Windows" $1 $mode -D_WIN32 -I. -c \
@@ -142,7 +142,8 @@ specials() {
 public_face() {
     if ! $1 -std=c99 -I. -M "$here/unit_b.c" >"$out/deps" 2>&1; then
         skipped "$1 headers of the API" "no -M"
-    elif grep -E '/(stdio|stdlib|stdint|string|unistd|signal|sys/[a-z]*)\.h' "$out/deps" >"$log"; then
+    elif grep -E '/(stdio|stdlib|stdint|string|unistd|signal|sys/[a-z]*)\.h' "$out/deps" >"$log"
+    then
         failed "$1 headers of the API"
     else
         passed "$1 headers of the API"
