@@ -617,6 +617,7 @@ struct sbx {
     long long look_at, look_step;    /* next look at what no descriptor tells */
     long long empty_by;              /* LEAVING: give up waiting for leftovers */
     long long sample_at, sample_step, scan_at;
+    int crowd;                       /* how many boxes are waited for with it */
     int stopping, killed;            /* a reason is noted; a signal was sent */
     int late;                        /* the deadline was over before the program could start */
     int gone;                        /* the host collected it first */
@@ -1019,7 +1020,8 @@ static int sbx__plan_limits(sbx__plan *p, sbx *b, sbx_result *r) {
             return sbx__refuse(r, SBX_STEP_LIMITS, EPERM,
                                "processes = %lld does not bind root: give a cgroup, or run as an "
                                "ordinary user", set.processes);
-        set.processes += p->tree && p->user_ns ? 1 : sbx__user_tasks(); /* 1: pid 1 of the tree */
+        /* pid 1 of the tree, and for a moment the process that enters: see sbx__spawn. */
+        set.processes += p->tree && p->user_ns ? 2 : sbx__user_tasks();
     }
     sbx__add_limit(p, "no core dumps", RLIMIT_CORE, 0, 0);
     for (i = 0; i < SBX__FIELDS; i++) {
@@ -1341,7 +1343,11 @@ static int sbx__read_only_but(const sbx__plan *p) {
     int i, flags = SBX__AT_EMPTY_PATH | SBX__AT_RECURSIVE | O_CLOEXEC | 1; /* OPEN_TREE_CLONE */
     struct stat st;
     for (i = 0; i < p->writable_count; i++)
-        if (strcmp(p->writable[i].path, "/") == 0) return 1; /* that is everything */
+        if (strcmp(p->writable[i].path, "/") == 0) /* that is everything, but not the kernel's settings */
+            return (syscall(SBX__NR_mount_setattr, AT_FDCWD, "/proc", SBX__AT_RECURSIVE, attr, sizeof attr) == 0 ||
+                    errno == ENOENT || errno == EINVAL) &&
+                   (syscall(SBX__NR_mount_setattr, AT_FDCWD, "/sys", SBX__AT_RECURSIVE, attr, sizeof attr) == 0 ||
+                    errno == ENOENT || errno == EINVAL);
     for (i = 0; i < p->writable_count; i++) {
         sbx__writable *w = &p->writable[i];
         int fd = open(w->path, SBX__O_PATH | O_CLOEXEC);
@@ -2237,6 +2243,13 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
         if (!b->failure.step) b->failure.error = ECHILD;
         if (!b->failure.step) b->failure.step = SBX_STEP_CONTAIN;
     }
+#if SBX__LINUX
+    if (b->pid > 0 && p->tree && p->user_ns && b->enforced & SBX_BY_RLIMIT_NPROC) {
+        unsigned long long most[2]; /* struct rlimit64 */
+        most[0] = most[1] = (unsigned long long)p->cfg.processes + 1;
+        syscall(SYS_prlimit64, b->pid, RLIMIT_NPROC, most, NULL); /* that process is gone now */
+    }
+#endif
     if (getrusage(RUSAGE_SELF, &host) == 0) b->host_peak = (long long)host.ru_maxrss * SBX__MAXRSS_UNIT;
 #if SBX__LINUX
     if (b->fd[SBX__IN] >= 0 && b->input_left > SBX__CHUNK)
@@ -2607,7 +2620,7 @@ static void sbx__sample(sbx *b, long long now) {
     if (b->cfg.cpu_ms >= 0 && b->cpu_us > b->cfg.cpu_ms * 1000) sbx__stop(b, SBX_SAW_CPU_SUM);
     if (b->sample_step < SBX__SAMPLE) b->sample_step *= 2;
     else if (watch || space || b->cfg.cpu_ms >= 0 || b->peak != before) b->sample_step = SBX__SAMPLE;
-    else if (b->sample_step < 20 * SBX__SAMPLE) b->sample_step *= 2;
+    else if (b->sample_step < 2 * SBX__SAMPLE * (1 + b->crowd / 16)) b->sample_step *= 2;
     left = b->sample_step; /* near a limit sooner: it may grow by 4 GB a second */
     if (space) left = (b->cfg.address_space_bytes - b->peak_space) / 4096;
     if (watch && b->cfg.memory_bytes >= 0) left = (b->cfg.memory_bytes - b->used) / 4096;
@@ -2833,6 +2846,7 @@ static void sbx__select(sbx *const *boxes, int count, int top, long long wait) {
         unsigned ready = map[0] ? 0 : ~0u;
         sbx *b = boxes[i];
         if (!b || b->state == SBX__ENDED) continue;
+        b->crowd = count;
         for (k = 0; n > 0 && map[0] && k < SBX__FDS; k++)
             if (sbx__wants(b, k) && map[k == SBX__IN][b->fd[k] / SBX__BITS] >> b->fd[k] % SBX__BITS & 1)
                 ready |= 1u << k;
@@ -3153,6 +3167,7 @@ SBX_API sbx_verdict sbx_finish(sbx *box, sbx_result *result) {
         sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "box = NULL: nothing to finish");
         return verdict;
     }
+    sbx_poll(box, 0); /* a cancel comes before the end of input */
     sbx_close_input(box);
     sbx__wait(&box, 1, SBX__NEVER);
     verdict = sbx__conclude(box, r);
