@@ -140,9 +140,9 @@ static const tree_attack tree_attacks[] = {
     {"2 daemon", "escape", "daemon", "0", "close", SBX_OK, 0},
     {"2 daemon, program stays", "escape", "daemon", "stay", "hold", SBX_TIMED_OUT, 60},
     {"3 setpgid", "escape", "setpgid", "3", "hold", SBX_EXITED, 0},
-    {"4 forking relay", "tree_bomb", "relay", "60", "4000", SBX_TIMED_OUT, 120},
-    {"4 relay with sessions", "tree_bomb", "relay+setsid", "60", "4000", SBX_TIMED_OUT, 120},
-    {"4 stubborn sessions", "tree_bomb", "stay+setsid+stubborn", "60", "0", SBX_TIMED_OUT, 120},
+    {"4 forking relay", "tree_bomb", "relay", "40", "4000", SBX_TIMED_OUT, 100},
+    {"4 relay with sessions", "tree_bomb", "relay+setsid", "40", "4000", SBX_TIMED_OUT, 100},
+    {"4 stubborn sessions", "tree_bomb", "stay+setsid+stubborn", "40", "0", SBX_TIMED_OUT, 100},
     {"5 ignores every signal", "ignore", "ignore", NULL, NULL, SBX_TIMED_OUT, 60},
     {"5 leaves a stubborn one", "ignore", "leave", NULL, NULL, SBX_TIMED_OUT, 60},
     {"6 stops itself", "stop", "self", NULL, NULL, SBX_TIMED_OUT, 60},
@@ -153,7 +153,7 @@ static const tree_attack tree_attacks[] = {
     {"8 CLONE_PARENT and setsid", "escape", "parent_setsid", "0", "close", SBX_OK, 0},
     {"8 the same, exits", "escape", "parent_setsid_exits", "0", "close", SBX_OK, 0},
     {"8 the same, program stays", "escape", "parent_setsid", "stay", "hold", SBX_TIMED_OUT, 60},
-    {"8 a relay of it", "tree_bomb", "relay+parent+setsid", "20", "400", SBX_TIMED_OUT, 120},
+    {"8 a relay of it", "tree_bomb", "relay+parent+setsid", "20", "400", SBX_TIMED_OUT, 100},
     {"9 closes its streams", "close_out", "", NULL, NULL, SBX_TIMED_OUT, 60},
     {"10 grandchild holds the pipes", "escape", "stay", "0", "hold", SBX_OK, 0},
     {"10 grandchild floods the pipes", "escape", "stay", "7", "flood", SBX_EXITED, 0},
@@ -235,7 +235,7 @@ static const tree_attack doomed_attacks[] = {
     {"37 CLONE_PARENT", "escape", "parent", "stay", "hold", SBX_OK, 0},
     {"37 CLONE_PARENT and setsid", "escape", "parent_setsid", "stay", "close", SBX_OK, 0},
     {"37 stubborn", "tree_bomb", "stay+setsid+stubborn", "20", "0", SBX_OK, 0},
-    {"37 forking relay", "tree_bomb", "relay+setsid", "60", "4000", SBX_OK, 0},
+    {"37 forking relay", "tree_bomb", "relay+setsid", "40", "4000", SBX_OK, 0},
     {"37 spinning", "tree_bomb", "spin+setsid", "20", "0", SBX_OK, 0},
     {"37 stopped children", "stop", "children", "stay", NULL, SBX_OK, 0},
     {"37 namespaces in the namespace", "tree_hostile", "nested", "stay", NULL, SBX_OK, 0},
@@ -350,7 +350,7 @@ static const char *tree_host_dies(const tree_attack *a, int death, int kill_afte
     c.host = doomed_host;
     c.arg = &d;
     c.kill_when = doomed_is_due;
-    c.patience_ms = 8000;
+    c.patience_ms = 12000; /* the tree may have starved pid 1 */
     c.gone_ms = &d.page->gone_ms;
     flaw = in_corral(&c);
     if (death == DIES_BY_ABORT && strcmp(flaw, "the host was killed by signal 6") == 0) flaw = "";

@@ -369,6 +369,7 @@ static int soak_as(long uid) {
 static int first_process(long uid) {
     int status = 0, result = 1;
     pid_t worker, pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
         mount("proc", "/proc", "proc", 0, NULL) < 0) perror("treesoak: /proc");
     worker = fork();
@@ -401,6 +402,7 @@ int main(int argc, char **argv) {
     if (argc > 1) repetitions = atol(argv[1]);
     if (geteuid() != 0) {
         pid_t pid = fork();
+        if (pid == 0) prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         return pid == 0 ? soak_as(-1) : bounded(pid);
     }
     for (i = 0; i < count; i++) {
