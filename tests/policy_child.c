@@ -914,6 +914,14 @@ static const struct call {
     {"iopl", SYS_iopl, {NOBODY, 0, 0, 0, 0, 0}},
     {"ioperm", SYS_ioperm, {BAD, BAD, 0, 0, 0, 0}},
     {"modify_ldt", SYS_modify_ldt, {NOBODY, 0, 0, 0, 0, 0}},
+    /* mostly gone from today's kernels */
+    {"uselib", SYS_uselib, {0, 0, 0, 0, 0, 0}},
+    {"ustat", SYS_ustat, {0, 0, 0, 0, 0, 0}},
+    {"sysfs", SYS_sysfs, {NOBODY, 0, 0, 0, 0, 0}},
+    {"_sysctl", SYS__sysctl, {0, 0, 0, 0, 0, 0}},
+    {"nfsservctl", SYS_nfsservctl, {0, 0, 0, 0, 0, 0}},
+    {"create_module", SYS_create_module, {0, 0, 0, 0, 0, 0}},
+    {"lookup_dcookie", SYS_lookup_dcookie, {0, 0, 0, 0, 0, 0}},
 #endif
     /* network: all of it */
     {"socket", SYS_socket, {AF_INET, SOCK_STREAM, 0, 0, 0, 0}},
@@ -1074,6 +1082,11 @@ static void set_spawn(char **arg) {
     pid = vfork();
     if (pid == 0) _exit(0);
     TRY("vfork", pid);
+#ifdef SYS_fork /* the C library has other ways */
+    pid = (pid_t)syscall(SYS_fork);
+    if (pid == 0) _exit(0);
+    TRY("raw_fork", pid);
+#endif
     TRY("clone", raw_clone(0));
     TRY("clone_vm", raw_clone(CLONE_VM | CLONE_VFORK));
     TRY("?clone3", raw_clone3(0));
