@@ -257,7 +257,14 @@ PLACE(chroot_with_proc)
 PLACE(pid_namespace)
 PLACE(first_of_a_pid_namespace)
 PLACE(outer_proc)
+PLACE(first_with_outer_proc)
 PLACE(undumpable_host)
+PLACE(clone_refused)
+PLACE(setns_refused)
+PLACE(setns_missing)
+PLACE(mount_refused)
+PLACE(pidfds_missing)
+PLACE(close_range_missing)
 
 /* Namespaces that are not given back would soon be missed: only so many are allowed. */
 static const char *few_namespaces(void *arg) {

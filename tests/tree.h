@@ -8,6 +8,7 @@
 #ifdef __linux__
 
 #include <dirent.h>
+#include <linux/filter.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -690,6 +691,46 @@ static const char *place_undumpable(void *arg) {
     return place_holds(TREE_MAY);
 }
 
+/* As containers do it: a filter refuses some of the calls that a tree is made of. */
+typedef struct refused_calls {
+    int expected, error, new_spaces; /* new_spaces: clone with a new PID or user namespace */
+    long calls[4];                   /* 0 = no more */
+} refused_calls;
+
+static const char *place_with_filter(void *arg) {
+    const refused_calls *refused = (const refused_calls *)arg;
+    struct sock_filter code[24];
+    struct sock_fprog program;
+    unsigned short n = 0;
+    int i;
+    const struct sock_filter number = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0);
+    const struct sock_filter flags = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 16);
+    const struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, 0x7fff0000u);
+    const struct sock_filter deny = BPF_STMT(BPF_RET | BPF_K, 0x50000u | (unsigned)refused->error);
+    code[n++] = number;
+    for (i = 0; i < 4 && refused->calls[i]; i++) {
+        const struct sock_filter same = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+                                                 (unsigned)refused->calls[i], 0, 1);
+        code[n++] = same;
+        code[n++] = deny;
+    }
+    if (refused->new_spaces) {
+        const struct sock_filter clones = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3);
+        const struct sock_filter spaces = BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K,
+                                                   CLONE_NEWPID | CLONE_NEWUSER, 0, 1);
+        code[n++] = clones;
+        code[n++] = flags;
+        code[n++] = spaces;
+        code[n++] = deny;
+    }
+    code[n++] = allow;
+    program.len = n;
+    program.filter = code;
+    TEST_MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    if (prctl(PR_SET_SECCOMP, 2, &program, 0, 0) < 0) return "skip: no filter";
+    return place_holds(refused->expected);
+}
+
 static const char *in_place(const char *(*place)(void *), void *arg) {
     corral c;
     memset(&c, 0, sizeof c);
@@ -722,6 +763,14 @@ static const struct tree_place {
     {"outer_proc", place_in_pid_namespace, &(inner_place){0, 0}},
     {"first_with_outer_proc", place_in_pid_namespace, &(inner_place){1, 0}},
     {"undumpable_host", place_undumpable, NULL},
+    {"clone_refused", place_with_filter, &(refused_calls){TREE_NO, EPERM, 1, {0}}},
+    {"setns_refused", place_with_filter, &(refused_calls){TREE_NO, EPERM, 0, {SYS_setns, 0}}},
+    {"setns_missing", place_with_filter, &(refused_calls){TREE_NO, ENOSYS, 0, {SYS_setns, 0}}},
+    {"mount_refused", place_with_filter,
+     &(refused_calls){TREE_YES, EPERM, 0, {SYS_mount, SYS_unshare, 0}}},
+    {"pidfds_missing", place_with_filter, /* open, send_signal, getfd */
+     &(refused_calls){TREE_MAY, ENOSYS, 0, {434, 424, 438, 0}}},
+    {"close_range_missing", place_with_filter, &(refused_calls){TREE_YES, ENOSYS, 0, {436, 0}}},
 };
 #define TREE_PLACES (sizeof tree_places / sizeof *tree_places)
 

@@ -122,7 +122,11 @@ static const char *attack_once(size_t index, long repetition) {
 }
 
 static const char *doomed_once(size_t index, long repetition) {
+    static const char *const roots[] = {"fds", "seize", "attach", "host"};
     int threads = repetition % 4 == 0 ? 2 : 0;
+    size_t i;
+    for (i = 0; i < 4 && geteuid() == 0; i++) /* documented: root stays root, and can hold pid 1 */
+        if (strcmp(doomed_attacks[index].how, roots[i]) == 0) return "skip: not stopped";
     return tree_host_dies(&doomed_attacks[index], DIES_BY_KILL, -1, threads, NULL);
 }
 
