@@ -44,8 +44,9 @@
    WHAT IT DOES NOT PROTECT AGAINST
    - Without a policy the program is the user: it reads and deletes what the user can.
    - A kernel bug is a way out of everything here. For code that hunts for those, use a virtual machine.
-   - Side channels, heat, shared caches, disk and memory bandwidth, the names and sizes of files
-     (stat is never denied), and descriptors that the host itself hands over.
+   - Side channels, shared caches, disk space, disk and memory bandwidth; names and sizes of files (stat
+     is never denied); system information in /proc; descriptors that the host itself hands over.
+   - A function of sbx_call has a copy of all the host's memory, and its shared mappings.
    - memory_bytes is watched, not reserved: a child can be over it for some milliseconds, and memory
      in memfd, tmpfs or pipes is nobody's. Only cfg.cgroup counts it all.
    - cpu_ms misses processes that live for less than a clock tick and that nobody waits for.
@@ -424,6 +425,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #if defined(__linux__) && !defined(SBX_NO_LINUX)
 #define SBX__LINUX 1 /* clone, pidfd, /proc, namespaces, ...: each is still tried at run time */
 #include <dirent.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -2133,11 +2135,20 @@ static void sbx__plan_policy_free(sbx__plan *p) {
 /* The child asked for something forbidden, and waits for an answer that it will not get. */
 static void sbx__read_notice(sbx *b) {
     struct { unsigned long long id; unsigned pid, flags; int number; unsigned rest[15]; } notice;
+    struct pollfd one;
     memset(&notice, 0, sizeof notice); /* struct seccomp_notif */
+    one.fd = b->fd[SBX__NOTIFY];
+    one.events = POLLIN;
+    one.revents = 0;
+    if (poll(&one, 1, 0) <= 0) return;
+    if (!(one.revents & POLLIN)) { /* only hung up: older kernels would wait here for ever */
+        sbx__close(&b->fd[SBX__NOTIFY]);
+        return;
+    }
     if (syscall(SYS_ioctl, b->fd[SBX__NOTIFY], SBX__SECCOMP_NOTIF_RECV, &notice) == 0) {
         if (!b->stopping) b->denied = notice.number;
         sbx__stop(b, SBX_SAW_DENIED);
-    } else if (errno != EINTR) {
+    } else if (errno != EINTR && errno != ENOENT) {
         sbx__close(&b->fd[SBX__NOTIFY]); /* nobody is left to ask */
     }
 }
@@ -2200,7 +2211,7 @@ static void sbx__read_report(sbx *b) {
         sbx__pack(&packet, &f);
         if (b->enforced & SBX_BY_TREE) {
             n = recvmsg(b->fd[SBX__REPORT], &packet.head, MSG_CMSG_CLOEXEC);
-            if (n == (ssize_t)sizeof f && f.step == SBX_STEP_NONE) {
+            if (n == (ssize_t)sizeof f && f.step == SBX_STEP_NONE && f.which >= 0 && f.which < SBX__FDS) {
                 int *fd = &b->fd[f.which];
                 sbx__close(fd);
                 if (packet.head.msg_controllen >= CMSG_LEN(sizeof(int))) /* else no number was free */
@@ -2524,8 +2535,8 @@ static int sbx__host_pid(const sbx *b, int pid) {
         if (readlinkat(proc, path, theirs, sizeof theirs) != n || memcmp(ours, theirs, (size_t)n) != 0 ||
             !sbx__proc_read(proc, host, "status", text, sizeof text))
             continue;
-        at = strstr(text, "\nNSpid:"); /* a number for each namespace, the innermost last */
-        for (at = at ? at + 7 : text; *at == '\t';) number = strtoll(at, &at, 10);
+        if (!(at = strstr(text, "\nNSpid:"))) continue;
+        for (at += 7; *at == '\t';) number = strtoll(at, &at, 10); /* the innermost is the last */
         if (number == pid) break;
     }
     if (dir) closedir(dir);
