@@ -1,7 +1,7 @@
 #!/bin/sh
-# A second kernel: boots Debian's cloud kernel in qemu (software emulation) with an initramfs made of
-# the test program and what it needs from this system, and runs the tests there: as root and as uid
-# 65534, also with a delegated cgroup v2. One line per run: ok, FAILED or skipped.
+# A second kernel: boots Debian's cloud kernel in qemu (software emulation) with an initramfs made
+# of the test program and what it needs from this system, and runs the tests there: as root and as
+# uid 65534, each with a delegated cgroup v2. One line per user: ok, FAILED or skipped.
 #
 #   run.sh [FILTER...]     only these tests; by default those that depend on the kernel most, since
 #                          emulation makes everything ten times slower
@@ -14,7 +14,7 @@ BUILD=${BUILD:-build}
 PROGRAM=${SBX_QEMU_TESTS:-$BUILD/plain/tests}
 CHILD=$(dirname "$PROGRAM")/child
 KERNEL=${SBX_QEMU_KERNEL:-$BUILD/qemu/vmlinuz}
-SECONDS_INSIDE=400
+SECONDS_INSIDE=600
 dir=$BUILD/qemu
 root=$dir/root
 log=$dir/console.txt
@@ -60,7 +60,7 @@ mkdir -p "$root/proc" "$root/sys" "$root/dev" "$root/tmp" "$root/mnt" "$root/run
     "$root/bin" "$root/usr"
 ln -s ../bin "$root/usr/bin"
 for name in sh cat sleep mount mkdir chown true false echo test ls ps wc head env kill id tr seq \
-    rm touch printf grep sed dd yes uname; do
+    rm touch printf grep sed dd yes uname chmod mktemp mv ln cp stat rmdir mkfifo readlink; do
     path=$(command -v $name 2>/dev/null) || continue
     case $path in /*) ;; *) path=/bin/$name ;; esac
     add "$(readlink -f "$path")" /bin/$name || true
@@ -70,9 +70,10 @@ for name in sh cat sleep mount mkdir chown; do
 done
 for file in "$(dirname "$PROGRAM")"/*; do # the test program, and its children beside it
     case $file in *.o | *.c | *.txt) continue ;; esac
-    [ -f "$file" ] && [ -x "$file" ] && [ "$file" != "$PROGRAM" ] && add "$file" "/tests/${file##*/}"
+    [ -f "$file" ] && [ -x "$file" ] && add "$file" "/tests/${file##*/}"
 done
 add "$PROGRAM" /tests/tests
+add "$(${CC:-cc} -print-file-name=libgcc_s.so.1 2>/dev/null)" /lib/libgcc_s.so.1 # pthread_exit's
 printf 'root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n' >"$root/etc/passwd"
 printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
 
@@ -122,8 +123,8 @@ echo o >/proc/sysrq-trigger
 sleep 20
 INSIDE
 chmod 755 "$root/init"
-FILTERS='cgroup.* tree.a01* tree.a02* tree.a04_fork* tree.a08* tree.a10* tree.a16_four* tree.a18*
-    tree.a37_host_ends* tree.a37_host_is_killed_c* tree.a37_host_is_killed_setsid tree.a38*
+FILTERS='policy.* cgroup.* tree.a01* tree.a02* tree.a04_fork* tree.a08* tree.a10* tree.a16_four*
+    tree.a18* tree.a37_host_ends* tree.a37_host_is_killed_c* tree.a37_host_is_killed_setsid tree.a38*
     tree.a47_ordinary* tree.a47_no_* tree.a47_masked* tree.a47_chroot* tree.call* tree.crashes*
     tree.exit* tree.looks* tree.mounts* tree.place* tree.proc* tree.signals* tree.sigterm*'
 echo ${*:-$FILTERS} >"$root/filters"
