@@ -3,6 +3,7 @@
 
 BUILD = build
 CFLAGS = -O1 -g
+TESTFLAGS = -O0 -g # for the tests themselves, which only have to compile fast
 WARN = -Wall -Wextra -Wpedantic -Wshadow
 JOBS = 2
 COMPILE = $(CC) -std=c99 $(CFLAGS) $(WARN) -pthread
@@ -66,7 +67,7 @@ $(BUILD)/tsan/%: VARIANT = -fsanitize=thread
 
 $(BUILD)/%.o: tests/$$(notdir $$*).c $(HEADERS)
 	@mkdir -p $(@D) && echo "  CC $@"
-	@$(COMPILE) $(VARIANT) -c -o $@ $<
+	@$(COMPILE) $(if $(filter %/impl.o,$@),,$(TESTFLAGS)) $(VARIANT) -c -o $@ $<
 
 # Where a program with these flags does not even start (no sanitizer here), a note says so instead.
 $(BUILD)/%/tests: $$(addprefix $(BUILD)/$$*/,$(OBJECTS)) $(BUILD)/child
