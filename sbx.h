@@ -391,15 +391,13 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 
 #ifdef __linux__
 #include <stdio_ext.h>
-#define SBX__PURGE(file) __fpurge(file)
+#define SBX__USED(file) (__fbufsize(file) > 0) /* glibc gives a buffer at first use */
+#define SBX__PENDING(file) (__fpending(file) > 0)
 #define SBX__WALL 0x40000000 /* __WALL: children of any clone */
 #else
+#define SBX__USED(file) 1
+#define SBX__PENDING(file) 1
 #define SBX__WALL 0
-#ifdef __OpenBSD__
-#define SBX__PURGE(file) ((void)(file))
-#else
-#define SBX__PURGE(file) fpurge(file)
-#endif
 #endif
 
 #ifdef __APPLE__ /* sigprocmask changes every thread there; elsewhere only the calling one */
@@ -452,6 +450,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__CAP_VERSION 0x20080522u
 #define SBX__CAP_SYS_PTRACE 19
 #define SBX__PR_CAP_AMBIENT 47
+#define SBX__NO_ROOT 0xEF /* securebits: user 0 has no capabilities by being user 0, for good */
 #define SBX__SECCOMP_NOTIF_RECV 0xC0502100ul
 enum { /* these numbers are the same on every architecture */
     SBX__NR_pidfd_send_signal = 424, SBX__NR_open_tree = 428, SBX__NR_move_mount = 429,
@@ -491,6 +490,7 @@ typedef struct sbx__pidfd_info { /* struct pidfd_info, first version */
 } sbx__pidfd_info;
 #else
 #define SBX__LINUX 0
+#define SBX__SIGNALS (NSIG - 1)
 #endif
 
 #ifdef __cplusplus
@@ -548,7 +548,7 @@ typedef struct sbx__writable {       /* a tree of sbx_policy.write */
 typedef struct sbx__limit {
     const char *name;
     int which;
-    struct rlimit value;
+    unsigned long long value[2];     /* soft, hard: struct rlimit64 */
 } sbx__limit;
 
 typedef struct sbx__plan {           /* everything a child needs; nothing is allocated after it */
@@ -562,12 +562,11 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     int cgroup;                      /* cgroup.procs of the box's own group; -1 = none */
     sbx__limit limits[10];
     int limit_count;
-    int top_fd;                      /* for the close-all loop, where nothing better exists */
     long long deadline;
     int tree, user_ns;               /* enter the PID namespace of init_fd, and its user namespace */
-    int init_fd, life, null;
-    int gate[2];                     /* sbx_call: closes when nobody outside shares its memory */
-    const char *init_path;           /* NULL = the forked init */
+    int init_fd, life, null, image;
+    int gate[2];                     /* in a tree: closes when the process that enters it is gone */
+    const char *init_path;           /* of cat, if image cannot be run; NULL = the forked init */
     char uid_map[48], gid_map[48];
     int ruleset;                     /* Landlock; -1 = no policy */
     sbx__insn *filter;               /* seccomp */
@@ -577,6 +576,7 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     sbx_fn fn;                       /* sbx_call: instead of path */
     void *arg;
     size_t ret_size, fn_stack;
+    int buffered[3];                 /* the host has something left in stdin, stdout, stderr */
     int result;                      /* the memory for its result: a memfd; -1 = shared is mapped */
     sbx__shared *shared;
     unsigned long long token;
@@ -875,26 +875,19 @@ static void sbx__plan_policy_free(sbx__plan *p);
 static int sbx__can_watch(void);
 static long long sbx__user_tasks(void);
 
-/* Joins into the plan's memory, whose size sbx__plan_program knows. The text stays until the next
-   join unless it is kept. */
-static char *sbx__join(sbx__plan *p, const char *a, size_t a_size, const char *between,
-                       const char *b) {
-    memcpy(p->free_memory, a, a_size);
-    strcpy(p->free_memory + a_size, between);
-    return strcat(p->free_memory + a_size, b), p->free_memory;
-}
-
-static const char *sbx__keep(sbx__plan *p, char *text) {
-    p->free_memory = text + strlen(text) + 1;
+/* Text that was put into the plan's memory, whose size sbx__plan_program knows, stays. */
+static const char *sbx__keep(sbx__plan *p) {
+    const char *text = p->free_memory;
+    p->free_memory += strlen(text) + 1;
     return text;
 }
 
 /* A relative path starts from the host's directory, whatever cwd says. NULL: that one is gone. */
 static const char *sbx__absolute(sbx__plan *p, const char *path) {
-    char here[PATH_MAX];
     if (path[0] == '/') return path;
-    if (!getcwd(here, sizeof here)) return NULL;
-    return sbx__keep(p, sbx__join(p, here, strlen(here), "/", path));
+    if (!getcwd(p->free_memory, PATH_MAX)) return NULL;
+    strcat(strcat(p->free_memory, "/"), path);
+    return sbx__keep(p);
 }
 
 static int sbx__gone_cwd(sbx_result *r) {
@@ -913,10 +906,12 @@ static int sbx__find(sbx__plan *p, const char *name, const char *search, sbx_res
     }
     for (;; search++) {
         size_t n = strcspn(search, ":");
-        char *path = sbx__join(p, n ? search : ".", n ? n : 1, "/", name);
-        if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-            if (access(path, X_OK) == 0) {
-                p->path = sbx__absolute(p, sbx__keep(p, path));
+        memcpy(p->free_memory, n ? search : ".", n ? n : 1);
+        strcpy(p->free_memory + (n ? n : 1), "/");
+        strcat(p->free_memory, name);
+        if (stat(p->free_memory, &st) == 0 && S_ISREG(st.st_mode)) {
+            if (access(p->free_memory, X_OK) == 0) {
+                p->path = sbx__absolute(p, sbx__keep(p));
                 return p->path ? 1 : sbx__gone_cwd(r);
             }
             error = EACCES;
@@ -949,11 +944,11 @@ static int sbx__plan_program(sbx__plan *p, sbx_result *r) {
     const char *const *host = (const char *const *)environ;
     const char *search = getenv("PATH"), *tmp = policy && policy->write ? policy->write[0] : NULL;
     const char *name = p->fn ? "" : cfg->command ? "/bin/sh" : cfg->argv[0];
-    char real[PATH_MAX];
+    size_t stacks = p->fn && cfg->contain == SBX_CONTAIN_GROUP ? 0 : SBX__STACKS * SBX__STACK;
     size_t given = sbx__count(cfg->env), inherited = cfg->inherit_env ? sbx__count(host) : 0, i, n = 0;
     if (!search) search = "/usr/local/bin:/usr/bin:/bin";
     p->memory = (char *)SBX_REALLOC(
-        NULL, SBX__STACKS * SBX__STACK + (given + inherited + 2) * sizeof *p->envp + 4 * PATH_MAX +
+        NULL, stacks + (given + inherited + 2) * sizeof *p->envp + 4 * PATH_MAX +
                   2 * strlen(search) + 2 * strlen(name) + (tmp ? strlen(tmp) : 0) +
                   (cfg->cwd ? strlen(cfg->cwd) : 0) + 64);
     if (!p->memory) return sbx__no_memory(r, "a child");
@@ -961,14 +956,15 @@ static int sbx__plan_program(sbx__plan *p, sbx_result *r) {
     p->shell[1] = "-c";
     p->shell[2] = cfg->command;
     p->argv = cfg->command ? p->shell : cfg->argv;
-    p->envp = (char **)(void *)(p->memory + SBX__STACKS * SBX__STACK);
+    p->envp = (char **)(void *)(p->memory + stacks);
     p->free_memory = (char *)(p->envp + given + inherited + 2);
     for (i = 0; i < inherited; i++)
         if (!sbx__has_name(cfg->env, given, host[i])) p->envp[n++] = (char *)host[i];
     for (i = 0; i < given; i++) p->envp[n++] = (char *)cfg->env[i];
     if (tmp && !sbx__has_name((const char *const *)p->envp, n, "TMPDIR=")) {
-        if (realpath(tmp, real)) tmp = real; /* what is wrong with it, the policy will say */
-        p->envp[n++] = (char *)sbx__keep(p, sbx__join(p, "TMPDIR", 6, "=", tmp));
+        strcpy(p->free_memory, "TMPDIR=");
+        if (!realpath(tmp, p->free_memory + 7)) strcpy(p->free_memory + 7, tmp); /* the policy will say why */
+        p->envp[n++] = (char *)sbx__keep(p);
     }
     p->envp[n] = NULL;
     p->cwd = cfg->cwd;
@@ -993,11 +989,11 @@ static void sbx__add_limit(sbx__plan *p, const char *name, int which, long long 
     struct rlimit now;
     limit->name = name;
     limit->which = which;
-    limit->value.rlim_cur = (rlim_t)soft;
-    limit->value.rlim_max = (rlim_t)(soft + above);
-    if (getrlimit(SBX__RLIMIT(which), &now) != 0 || now.rlim_max == RLIM_INFINITY) return;
-    if (limit->value.rlim_max > now.rlim_max) limit->value.rlim_max = now.rlim_max; /* stricter yet */
-    if (limit->value.rlim_cur > now.rlim_max) limit->value.rlim_cur = now.rlim_max;
+    limit->value[0] = (unsigned long long)soft;
+    limit->value[1] = (unsigned long long)(soft + above);
+    if (soft == 0 || getrlimit(SBX__RLIMIT(which), &now) != 0 || now.rlim_max == RLIM_INFINITY) return;
+    if (limit->value[1] > now.rlim_max) limit->value[1] = now.rlim_max; /* stricter yet */
+    if (limit->value[0] > now.rlim_max) limit->value[0] = now.rlim_max;
 }
 
 static int sbx__plan_limits(sbx__plan *p, sbx *b, sbx_result *r) {
@@ -1022,8 +1018,7 @@ static int sbx__plan_limits(sbx__plan *p, sbx *b, sbx_result *r) {
             return sbx__refuse(r, SBX_STEP_LIMITS, EPERM,
                                "processes = %lld does not bind root: give a cgroup, or run as an "
                                "ordinary user", set.processes);
-        /* pid 1 of the tree, and for a moment the process that enters: see sbx__spawn. */
-        set.processes += p->tree && p->user_ns ? 2 : sbx__user_tasks();
+        set.processes += p->tree && p->user_ns ? 1 : sbx__user_tasks(); /* with pid 1 of the tree */
     }
     sbx__add_limit(p, "no core dumps", RLIMIT_CORE, 0, 0);
     for (i = 0; i < SBX__FIELDS; i++) {
@@ -1050,15 +1045,18 @@ static int sbx__plan_stream(sbx__plan *p, sbx *b, int i, sbx_io mode, int fd) {
 /* A pipe; in a tree a socket, because descriptors come back through it. */
 static int sbx__plan_report(sbx__plan *p, sbx *b) {
 #if SBX__LINUX
+    int fd[2];
     if (p->tree) {
-        int fd[2];
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0) return 0;
         b->fd[SBX__REPORT] = sbx__move_up(fd[0], 3);
         p->report = sbx__move_up(fd[1], 3);
-        return b->fd[SBX__REPORT] >= 0 && p->report >= 0;
+        if (b->fd[SBX__REPORT] < 0 || p->report < 0) return 0;
+        if (!p->fn && !(p->user_ns && b->enforced & SBX_BY_RLIMIT_NPROC))
+            return sbx__nonblocking(b->fd[SBX__REPORT]);
+        return sbx__pipe(&p->gate[0], &p->gate[1]) && (!p->fn || sbx__nonblocking(b->fd[SBX__REPORT]));
     }
 #endif
-    return sbx__pipe(&b->fd[SBX__REPORT], &p->report);
+    return sbx__pipe(&b->fd[SBX__REPORT], &p->report) && sbx__nonblocking(b->fd[SBX__REPORT]);
 }
 
 static int sbx__plan_cancel(sbx *b) {
@@ -1076,7 +1074,7 @@ static int sbx__plan_streams(sbx__plan *p, sbx *b, int handle, sbx_result *r) {
     if (sbx__plan_stream(p, b, 0, cfg->in, cfg->in_fd) &&
         sbx__plan_stream(p, b, 1, cfg->out, cfg->out_fd) &&
         sbx__plan_stream(p, b, 2, cfg->err, cfg->err_fd) && sbx__plan_report(p, b) &&
-        sbx__nonblocking(b->fd[SBX__REPORT]) && (!handle || sbx__plan_cancel(b)))
+        (!handle || sbx__plan_cancel(b)))
         return 1;
     return sbx__refuse(r, SBX_STEP_IO, errno, "no pipe, or no /dev/null, for the child: %s",
                        strerror(errno));
@@ -1101,11 +1099,14 @@ static int sbx__plan_call(sbx__plan *p, sbx *b, sbx_result *r) {
     /* Not a secret, only a value that no stray write of the function produces. */
     p->token = ((unsigned long long)sbx__now() << 20 ^ (unsigned long long)(size_t)b) | 1;
     b->token = p->token;
-    p->fn_stack = 8u << 20; /* what it is used to, plus a guard page */
+    p->fn_stack = 8u << 20; /* in a tree: what it is used to, plus a guard page */
     if (p->cfg.stack_bytes > 0) p->fn_stack = (size_t)p->cfg.stack_bytes;
-    else if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < (rlim_t)(1u << 28))
+    else if (p->tree && getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < (rlim_t)(1u << 28))
         p->fn_stack = (size_t)stack.rlim_cur;
     p->fn_stack = (p->fn_stack + 2 * 65536) & ~(size_t)65535;
+    p->buffered[0] = SBX__USED(stdin) + (feof(stdin) != 0);
+    p->buffered[1] = SBX__PENDING(stdout);
+    p->buffered[2] = SBX__PENDING(stderr);
     return 1;
 }
 
@@ -1131,6 +1132,7 @@ static sbx *sbx__prepare(sbx__plan *p, int handle, int *ok, sbx_result *r) {
     sbx *b = (sbx *)sbx__zalloc(sizeof *b);
     int i;
     p->fd[0] = p->fd[1] = p->fd[2] = p->report = p->life = p->null = p->cgroup = p->ruleset = -1;
+    p->gate[0] = p->gate[1] = -1;
     *ok = b ? 1 : sbx__no_memory(r, "a box");
     if (!b) return NULL;
     for (i = 0; i < SBX__FDS; i++) b->fd[i] = -1;
@@ -1150,6 +1152,8 @@ static void sbx__free_plan(sbx__plan *p) {
     int i;
     for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
     sbx__close(&p->report);
+    sbx__close(&p->gate[0]);
+    sbx__close(&p->gate[1]);
     sbx__close(&p->cgroup);
     sbx__plan_policy_free(p);
     SBX_FREE(p->memory);
@@ -1170,6 +1174,9 @@ static void sbx__free_box(sbx *b) {
 }
 
 /* ==== child: before exec. Async-signal-safe calls only: no memory, no locks, no stdio ======== */
+
+/* On Linux mostly by syscall(), or through a pointer: functions that the host has not called yet the
+   dynamic linker would look up in every forked child anew, for 10 us each. */
 
 /* Ends this process only. On Linux not by _exit, before which sanitizers inspect the stack. */
 static void sbx__quit(int code) {
@@ -1238,52 +1245,74 @@ static void sbx__arm_deadline(long long deadline) {
 }
 #endif
 
-static void sbx__close_from(int from, int top) {
+static void sbx__close_from(int from) {
+    long top;
 #if SBX__LINUX
     if (syscall(SBX__NR_close_range, (unsigned)from, ~0u, 0) == 0 || sbx__close_listed(from)) return;
 #endif
-    while (from <= top) close(from++);
+    for (top = sysconf(_SC_OPEN_MAX); from < top; from++) close(from);
+}
+
+static int sbx__dup(int from, int to, int flags) {
+#if SBX__LINUX
+    return from == to ? to : (int)syscall(SYS_dup3, from, to, flags);
+#else
+    return dup2(from, to) == to && (!flags || fcntl(to, F_SETFD, FD_CLOEXEC) == 0) ? to : -1;
+#endif
 }
 
 /* exec resets handlers but keeps ignored signals ignored. All go back to the default before any is
    unblocked: until exec this process may share its memory with the host. */
-static void sbx__reset_signals(void) {
-    sigset_t none;
+static void sbx__reset_signals(int most) {
     int i;
 #if SBX__LINUX
     char zero[64]; /* the kernel's struct sigaction: SIG_DFL, no flags, no mask */
     memset(zero, 0, sizeof zero);
-    for (i = 1; i <= SBX__SIGNALS; i++) syscall(SYS_rt_sigaction, i, zero, NULL, SBX__SIGNALS / 8L);
+    for (i = 1; i <= most; i++) syscall(SYS_rt_sigaction, i, zero, NULL, SBX__SIGNALS / 8L);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, zero, NULL, SBX__SIGNALS / 8L);
 #else
     struct sigaction standard;
+    sigset_t none;
     memset(&standard, 0, sizeof standard);
     standard.sa_handler = SIG_DFL;
-    for (i = 1; i < NSIG; i++) sigaction(i, &standard, NULL);
-#endif
+    for (i = 1; i <= most; i++) sigaction(i, &standard, NULL);
     sigemptyset(&none);
     SBX__SIGMASK(SIG_SETMASK, &none, NULL);
+#endif
 }
 
 static sbx_step sbx__become(const sbx__plan *p, int *report) {
     int i, first = 4;
+#if SBX__LINUX
+    if (syscall(SYS_setsid) < 0) return SBX_STEP_SESSION;
+#else
     if (setsid() < 0) return SBX_STEP_SESSION;
-    for (i = 0; i < 3; i++) { /* every source is above 2, so that no dup2 overwrites another's */
+#endif
+    for (i = 0; i < 3; i++) { /* every source is above 2, so that none is overwritten */
         int from = i == 2 && p->cfg.err == SBX_MERGE ? 1 : p->fd[i];
-        if (from >= 0 ? dup2(from, i) < 0 : fcntl(i, F_SETFD, 0) < 0) return SBX_STEP_IO;
+        if (from >= 0 ? sbx__dup(from, i, 0) < 0 : fcntl(i, F_SETFD, 0) < 0) return SBX_STEP_IO;
     }
-    if (dup2(*report, 3) < 0 || fcntl(3, F_SETFD, FD_CLOEXEC) < 0) return SBX_STEP_IO;
+    if (sbx__dup(*report, 3, O_CLOEXEC) < 0) return SBX_STEP_IO;
     *report = 3;
-    if (p->ruleset >= 0 && dup2(p->ruleset, first++) < 0) return SBX_STEP_IO;
-    sbx__close_from(first, p->top_fd);
+    if (p->ruleset >= 0 && sbx__dup(p->ruleset, first++, 0) < 0) return SBX_STEP_IO;
+    sbx__close_from(first);
     return p->cwd && chdir(p->cwd) != 0 ? SBX_STEP_CWD : SBX_STEP_NONE;
 }
 
 /* After the steps that need descriptors and processes themselves. */
 static sbx_step sbx__limit_self(const sbx__plan *p, int *which) {
-    for (*which = 0; *which < p->limit_count; ++*which)
-        if (setrlimit(SBX__RLIMIT(p->limits[*which].which), &p->limits[*which].value) != 0)
-            return SBX_STEP_LIMITS;
-    sbx__reset_signals();
+    for (*which = 0; *which < p->limit_count; ++*which) {
+        const sbx__limit *limit = &p->limits[*which];
+#if SBX__LINUX
+        if (syscall(SYS_prlimit64, 0, limit->which, limit->value, NULL) != 0) return SBX_STEP_LIMITS;
+#else
+        struct rlimit value;
+        value.rlim_cur = (rlim_t)limit->value[0];
+        value.rlim_max = (rlim_t)limit->value[1];
+        if (setrlimit(SBX__RLIMIT(limit->which), &value) != 0) return SBX_STEP_LIMITS;
+#endif
+    }
+    sbx__reset_signals(p->fn ? 31 : SBX__SIGNALS); /* 32 and 33 the threads of a function may need */
     return SBX_STEP_NONE;
 }
 
@@ -1401,8 +1430,7 @@ static sbx_step sbx__confine(const sbx__plan *p, int *which) {
     const sbx_policy *policy = p->cfg.policy;
     int i, proc;
     *which = 1;
-    for (i = 0; geteuid() == 0 && i < 64; i++)
-        if (prctl(PR_CAPBSET_DROP, i, 0, 0, 0) != 0 && errno != EINVAL) return SBX_STEP_POLICY;
+    if (geteuid() == 0 && prctl(PR_SET_SECUREBITS, SBX__NO_ROOT, 0, 0, 0) != 0) return SBX_STEP_POLICY;
     if (!sbx__drop_caps() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return SBX_STEP_POLICY;
     *which = 2;
     if (!policy->no_system) { /* its own /proc did not exist when the host made the rules */
@@ -1431,7 +1459,7 @@ static int sbx__child(void *arg) {
 #if SBX__LINUX
     char byte;
     if (!p->fn) sbx__arm_deadline(p->deadline);
-    if (p->tree && p->fn) { /* untrusted code must not run while the one outside shares its memory */
+    if (p->gate[0] >= 0) { /* until then that process shares a function's memory, or counts as one of the tree */
         close(p->gate[1]);
         while (read(p->gate[0], &byte, 1) < 0 && errno == EINTR) {
         }
@@ -1440,7 +1468,8 @@ static int sbx__child(void *arg) {
 #endif
     if (p->cgroup >= 0 && write(p->cgroup, "0", 1) != 1) sbx__quit_with(report, SBX_STEP_CGROUP, 0);
     if (p->fn && p->result >= 0) {
-        void *all = mmap(NULL, SBX__RET_AT + p->ret_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->result, 0);
+        void *(*volatile map)(void *, size_t, int, int, int, off_t) = mmap;
+        void *all = map(NULL, SBX__RET_AT + p->ret_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->result, 0);
         if (all == MAP_FAILED) sbx__quit_with(report, SBX_STEP_MEMORY, 0);
         p->shared = (sbx__shared *)all;
     }
@@ -1566,11 +1595,54 @@ static void sbx__keep_out(void) {
         prctl(SBX__PR_CAP_AMBIENT, 2, SBX__CAP_SYS_PTRACE, 0, 0);
 }
 
+/* clang-format off */
+#if SBX__ARCH == 0xC000003Eu || SBX__ARCH == 0xC00000B7u
+/* A whole program for pid 1: read(0, ...) until the end of the pipe, then exit_group(0). */
+static const struct {
+    unsigned char ident[16]; unsigned short type, machine; unsigned version;
+    unsigned long long entry, segments, sections;
+    unsigned flags; unsigned short size, segment_size, segment_count, none[3];
+    unsigned kind, access; unsigned long long offset, address, physical, in_file, in_memory, align;
+    unsigned char code[40];
+} sbx__init_image = {
+    {0x7F, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 2, SBX__ARCH & 0xFFFFu, 1,
+    0x400078, 64, 0, 0, 64, 56, 1, {0, 0, 0}, 1, 5, 0, 0x400000, 0x400000, 160, 160, 4096,
+#ifdef __x86_64__
+    {0x31, 0xC0, 0x31, 0xFF,                        /* xor eax, eax; xor edi, edi: read, from 0 */
+     0x48, 0x8D, 0x74, 0x24, 0xF0,                  /* lea rsi, [rsp - 16] */
+     0xBA, 1, 0, 0, 0, 0x0F, 0x05,                  /* mov edx, 1; syscall */
+     0x85, 0xC0, 0x7F, 0xEC,                        /* test eax, eax; jg to the start */
+     0xB8, 231, 0, 0, 0, 0x31, 0xFF, 0x0F, 0x05}    /* mov eax, 231; xor edi, edi; syscall */
+#else
+    {0x00, 0x00, 0x80, 0xD2, 0xE1, 0x43, 0x00, 0xD1, /* mov x0, 0; sub x1, sp, 16 */
+     0x22, 0x00, 0x80, 0xD2, 0xE8, 0x07, 0x80, 0xD2, /* mov x2, 1; mov x8, 63: read */
+     0x01, 0x00, 0x00, 0xD4, 0x1F, 0x00, 0x00, 0xF1, /* svc 0; cmp x0, 0 */
+     0x4C, 0xFF, 0xFF, 0x54, 0xC8, 0x0B, 0x80, 0xD2, /* b.gt to the start; mov x8, 94: exit_group */
+     0x00, 0x00, 0x80, 0xD2, 0x01, 0x00, 0x00, 0xD4} /* mov x0, 0; svc 0 */
+#endif
+};
+#endif
+/* clang-format on */
+
+/* Into memory of its own; -1 where that cannot be. Newer kernels want to hear that it will be run. */
+static int sbx__open_image(void) {
+    int fd = -1;
+#if SBX__ARCH == 0xC000003Eu || SBX__ARCH == 0xC00000B7u
+    fd = (int)syscall(SYS_memfd_create, "sbx-init", 0x11);
+    if (fd < 0 && errno == EINVAL) fd = (int)syscall(SYS_memfd_create, "sbx-init", 1);
+    fd = sbx__move_up(fd, 5);
+    if (fd >= 0 && write(fd, &sbx__init_image, sizeof sbx__init_image) != (ssize_t)sizeof sbx__init_image)
+        sbx__close(&fd);
+#endif
+    return fd;
+}
+
 /* pid 1 of the tree waits at a pipe from the host. When the host closes it, or dies, pid 1 ends and
-   the kernel kills everything in its namespace. It is the system's own cat: pid 1 must not share the
-   host's memory, and forking the host costs what the host weighs. Async-signal-safe, as above. */
+   the kernel kills everything in its namespace. It is a program of its own, the one above or the
+   system's cat: pid 1 must not share the host's memory, and forking the host costs what the host
+   weighs. Async-signal-safe, as above. */
 static int sbx__init_child(void *arg) {
-    static const char *const cat[] = {"cat", NULL}; /* no arguments, and an empty environment */
+    static const char *const name[] = {"cat", NULL}; /* no arguments, and an empty environment */
     const sbx__plan *p = (const sbx__plan *)arg;
     struct sigaction ignore;
     int report = p->report, ok = 1;
@@ -1581,19 +1653,18 @@ static int sbx__init_child(void *arg) {
         sbx__put("/proc/self/setgroups", "deny");
         ok = sbx__put("/proc/self/uid_map", p->uid_map) && sbx__put("/proc/self/gid_map", p->gid_map);
     }
-    ok = ok && setsid() > 0 && dup2(p->life, 0) == 0 && dup2(p->null, 1) == 1 &&
-         dup2(p->null, 2) == 2 && dup2(report, 3) == 3;
+    ok = ok && setsid() > 0 && sbx__dup(p->life, 0, 0) == 0 && sbx__dup(p->null, 1, 0) == 1 &&
+         sbx__dup(p->null, 2, 0) == 2 && sbx__dup(report, 3, O_CLOEXEC) == 3;
     if (ok) report = 3;
-    ok = ok && fcntl(3, F_SETFD, FD_CLOEXEC) == 0 && chdir("/") == 0; /* keeps no directory busy */
-    if (!ok) sbx__quit_with(report, SBX_STEP_CONTAIN, 0);
-    sbx__close_from(4, p->top_fd);
-    sbx__reset_signals();
+    ok = ok && (p->image < 0 || sbx__dup(p->image, 4, O_CLOEXEC) == 4);
+    if (!ok || chdir("/") != 0) sbx__quit_with(report, SBX_STEP_CONTAIN, 0); /* no directory is kept busy */
+    sbx__close_from(p->image < 0 ? 4 : 5);
+    sbx__reset_signals(SBX__SIGNALS);
     sigaction(SIGCHLD, &ignore, NULL); /* orphans that end here are collected by the kernel */
     if (p->user_ns) sbx__keep_out();
-    if (p->init_path) {
-        execve(p->init_path, (char *const *)cat, (char *const *)cat + 1);
-        sbx__quit_with(report, SBX_STEP_EXEC, 0);
-    }
+    if (p->image >= 0) syscall(SYS_execveat, 4, "", name, name + 1, SBX__AT_EMPTY_PATH);
+    else if (p->init_path) execve(p->init_path, (char *const *)name, (char *const *)name + 1);
+    if (p->image >= 0 || p->init_path) sbx__quit_with(report, SBX_STEP_EXEC, 0);
     close(3); /* a copy of the host; the same capability keeps the program from looking inside */
     while (read(0, &byte, 1) > 0) {
     }
@@ -1625,7 +1696,7 @@ static int sbx__try_init(sbx__plan *p, sbx *b, sbx__failure *f) {
     ssize_t n = -1;
     memset(f, 0, sizeof *f);
     sigfillset(&all);
-    if (p->init_path) flags |= SBX__CLONE_VM | SBX__CLONE_VFORK;
+    if (p->image >= 0 || p->init_path) flags |= SBX__CLONE_VM | SBX__CLONE_VFORK;
     if (sbx__pipe(&p->life, &b->fd[SBX__LIFE]) && sbx__pipe(&told, &p->report) &&
         (p->null = sbx__open_null()) >= 0) {
         SBX__SIGMASK(SIG_SETMASK, &all, &before);
@@ -1649,35 +1720,37 @@ static int sbx__try_init(sbx__plan *p, sbx *b, sbx__failure *f) {
 
 static int sbx__start_init(sbx__plan *p, sbx *b) {
     sbx__failure f;
-    int tries;
+    int tries, ok;
     errno = ENOENT;
     if (!sbx__can_watch()) return 0; /* whoever is left behind could not be found */
-    p->top_fd = (int)sysconf(_SC_OPEN_MAX) - 1;
     p->user_ns = geteuid() != 0; /* root needs none, so that ids stay what they are */
     p->init_path = access("/bin/cat", X_OK) == 0 ? "/bin/cat"
                    : access("/usr/bin/cat", X_OK) == 0 ? "/usr/bin/cat" : NULL;
     snprintf(p->uid_map, sizeof p->uid_map, "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
     snprintf(p->gid_map, sizeof p->gid_map, "%u %u 1", (unsigned)getegid(), (unsigned)getegid());
-    for (tries = 0; tries < 4; tries++) {
-        if (sbx__try_init(p, b, &f)) return 1;
-        if (f.step == SBX_STEP_EXEC) p->init_path = NULL;
+    p->image = sbx__open_image();
+    for (tries = ok = 0; tries < 4 && !(ok = sbx__try_init(p, b, &f)); tries++) {
+        if (f.step == SBX_STEP_EXEC && p->image >= 0) sbx__close(&p->image);
+        else if (f.step == SBX_STEP_EXEC) p->init_path = NULL;
         else if (!p->user_ns) p->user_ns = 1;
         else break;
     }
+    sbx__close(&p->image);
     errno = f.error ? f.error : EPERM;
-    return 0;
+    return ok;
 }
 
 static void sbx__keep_only(const sbx__plan *p) {
-    int keep[8], i, k, from = 3;
+    int keep[9], i, k, from = 3;
     for (i = 0; i < 3; i++) keep[i] = p->fd[i];
     keep[3] = p->report;
     keep[4] = p->init_fd;
     keep[5] = p->cgroup;
     keep[6] = p->ruleset;
-    keep[7] = -1;
+    keep[7] = p->gate[0];
+    keep[8] = -1;
     for (;;) { /* in rising order: close what is between the lowest that is left and the last */
-        for (k = 7, i = 0; i < 7; i++)
+        for (k = 8, i = 0; i < 8; i++)
             if (keep[i] >= from && (keep[k] < from || keep[i] < keep[k])) k = i;
         if (keep[k] < from) break;
         if (keep[k] > from) syscall(SBX__NR_close_range, from, keep[k] - 1, 0);
@@ -1691,7 +1764,7 @@ static void sbx__keep_only(const sbx__plan *p) {
    process is, and needs a stack as large as it is used to. */
 static int sbx__enter_child(void *arg) {
     sbx__plan *p = (sbx__plan *)arg;
-    int flags = SBX__CLONE_VM | SBX__CLONE_PARENT | SBX__CLONE_PIDFD | (p->fn ? 0 : SBX__CLONE_VFORK);
+    int flags = SBX__CLONE_VM | SBX__CLONE_PARENT | SBX__CLONE_PIDFD;
     char *stack = sbx__stack_top(p);
     int pidfd = -1;
     pid_t pid = -1;
@@ -1701,10 +1774,10 @@ static int sbx__enter_child(void *arg) {
         void *room = mmap(NULL, p->fn_stack, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_STACK, -1, 0);
         if (room == MAP_FAILED) sbx__quit_with(p->report, SBX_STEP_MEMORY, 0);
-        if (syscall(SYS_pipe2, p->gate, O_CLOEXEC) != 0) sbx__quit_with(p->report, SBX_STEP_IO, 0);
         mprotect(room, 4096, PROT_NONE);
         stack = (char *)room + p->fn_stack;
     }
+    if (p->gate[0] < 0) flags |= SBX__CLONE_VFORK;
     if (syscall(SYS_setns, p->init_fd, SBX__CLONE_NEWPID | (p->user_ns ? SBX__CLONE_NEWUSER : 0)) == 0)
         pid = clone(sbx__child, stack, flags | SIGCHLD, p, &pidfd);
     if (pid < 0) sbx__quit_with(p->report, SBX_STEP_CONTAIN, 0);
@@ -1967,6 +2040,7 @@ enum { SBX__LOAD = 0x20, SBX__AND = 0x54, SBX__JEQ = 0x15, SBX__JGE = 0x35, SBX_
 #define SBX__RET_ALLOW 0x7FFF0000u
 #define SBX__RET_ERRNO 0x00050000u
 #define SBX__RET_NOTIFY 0x7FC00000u
+enum { SBX__TO_HIDE = 253, SBX__TO_DENY, SBX__TO_ALLOW }; /* jumps to the last three instructions */
 
 static void sbx__emit(sbx__plan *p, int code, unsigned k, int yes, int no) {
     sbx__insn *i = &p->filter[p->filter_size++];
@@ -1976,41 +2050,54 @@ static void sbx__emit(sbx__plan *p, int code, unsigned k, int yes, int no) {
     i->no = (unsigned char)no;
 }
 
-/* One row: falls through if the call passes. Of an argument the lower half counts, as in the kernel. */
-static void sbx__emit_check(sbx__plan *p, const sbx__rule *rule, unsigned denied) {
-    int i, only = rule->check == SBX__ONLY;
-    if (rule->check == SBX__HIDDEN) denied = SBX__RET_ERRNO | ENOSYS;
-    if (rule->check > SBX__HIDDEN) sbx__emit(p, SBX__LOAD, 16u + 8u * rule->arg, 0, 0);
+/* The check of one row; `pass` is where to go if nothing is wrong. Of an argument the lower half
+   counts, as in the kernel. */
+static void sbx__emit_check(sbx__plan *p, const sbx__rule *rule, int pass) {
+    int no = rule->check == SBX__NOT || rule->check == SBX__WITHOUT; /* what matches is denied */
+    int match = no ? SBX__TO_DENY : pass, other = no ? pass : SBX__TO_DENY, last = 3, i;
+    sbx__emit(p, SBX__LOAD, 16u + 8u * rule->arg, 0, 0);
     if (rule->mask) sbx__emit(p, SBX__AND, rule->mask, 0, 0);
-    for (i = 0; i < 4 && (only || rule->check == SBX__NOT); i++)
-        sbx__emit(p, SBX__JEQ, rule->value[i], 3 - i + only, i == 3 && !only);
-    if (rule->check == SBX__WITH) sbx__emit(p, SBX__JSET, rule->value[0], 1, 0);
-    if (rule->check == SBX__WITHOUT) sbx__emit(p, SBX__JSET, rule->value[0], 0, 1);
-    sbx__emit(p, SBX__RET, denied, 0, 0);
-}
-
-/* Rows from..to, sorted by number, as a binary tree: the kernel runs it once for every number. */
-static void sbx__emit_rows(sbx__plan *p, const sbx__rule *const *rows, int from, int to,
-                           unsigned denied) {
-    int mid = (from + to) / 2, at = p->filter_size;
-    while (mid > from && rows[mid]->number == rows[mid - 1]->number) mid--;
-    if (to - from > 4 && mid > from) {
-        sbx__emit(p, SBX__JGE, (unsigned)rows[mid]->number, 0, 0);
-        sbx__emit_rows(p, rows, from, mid, denied);
-        p->filter[at].yes = (unsigned char)(p->filter_size - at - 1);
-        sbx__emit_rows(p, rows, mid, to, denied);
+    if (rule->check == SBX__WITH || rule->check == SBX__WITHOUT) {
+        sbx__emit(p, SBX__JSET, rule->value[0], match, other);
         return;
     }
-    while (from < to) {
-        int number = rows[from]->number;
-        at = p->filter_size;
-        sbx__emit(p, SBX__JEQ, (unsigned)number, 0, 0);
-        for (; from < to && rows[from]->number == number; from++)
-            sbx__emit_check(p, rows[from], denied);
-        if (rows[from - 1]->check > SBX__HIDDEN) sbx__emit(p, SBX__RET, SBX__RET_ALLOW, 0, 0);
-        p->filter[at].no = (unsigned char)(p->filter_size - at - 1);
+    while (last > 0 && rule->value[last] == rule->value[last - 1]) last--;
+    for (i = 0; i <= last; i++)
+        sbx__emit(p, SBX__JEQ, rule->value[i], match ? match : last - i, i < last ? 0 : other);
+}
+
+/* Rows from..to, sorted, for the numbers low..high. The kernel runs the filter once for every number
+   when it is set: the numbers are halved, so that long ranges without a row pass soon. */
+static void sbx__emit_rows(sbx__plan *p, const sbx__rule *const *rows, int from, int to, int low,
+                           int high) {
+    int mid = from, at = p->filter_size, first = rows[from]->number, past = rows[to - 1]->number + 1;
+    while (mid < to && rows[mid]->number < low + (high - low) / 2) mid++;
+    if (to - from > 2 && mid == from && first > low) {
+        sbx__emit(p, SBX__JGE, (unsigned)first, 0, SBX__TO_ALLOW);
+        sbx__emit_rows(p, rows, from, to, first, high);
+    } else if (to - from > 2 && mid == to && past < high) {
+        sbx__emit(p, SBX__JGE, (unsigned)past, SBX__TO_ALLOW, 0);
+        sbx__emit_rows(p, rows, from, to, low, past);
+    } else if (to - from > 2 && mid > from && mid < to) {
+        sbx__emit(p, SBX__JGE, (unsigned)rows[mid]->number, 0, 0);
+        sbx__emit_rows(p, rows, from, mid, low, rows[mid]->number);
+        p->filter[at].yes = (unsigned char)(p->filter_size - at - 1);
+        sbx__emit_rows(p, rows, mid, to, rows[mid]->number, high);
+    } else {
+        for (mid = from; mid < to; mid++) {
+            int number = rows[mid]->number, hide = rows[mid]->check == SBX__HIDDEN;
+            at = p->filter_size;
+            sbx__emit(p, SBX__JEQ, (unsigned)number, hide ? SBX__TO_HIDE : SBX__TO_DENY, 0);
+            if (rows[mid]->check > SBX__HIDDEN) p->filter[at].yes = 0;
+            for (; rows[mid]->check > SBX__HIDDEN; mid++) {
+                int more = mid + 1 < to && rows[mid + 1]->number == number;
+                sbx__emit_check(p, rows[mid], more ? 0 : SBX__TO_ALLOW);
+                if (!more) break;
+            }
+            p->filter[at].no =
+                (unsigned char)(mid + 1 < to ? p->filter_size - at - 1 : SBX__TO_ALLOW);
+        }
     }
-    sbx__emit(p, SBX__RET, SBX__RET_ALLOW, 0, 0);
 }
 
 static void sbx__build_filter(sbx__plan *p, long landlock) {
@@ -2026,15 +2113,21 @@ static void sbx__build_filter(sbx__plan *p, long landlock) {
         rows[k] = rule;
     }
     sbx__emit(p, SBX__LOAD, 4, 0, 0); /* the architecture: 32-bit calls have other numbers */
-    sbx__emit(p, SBX__JEQ, SBX__ARCH, 1, 0);
-    sbx__emit(p, SBX__RET, SBX__RET_ERRNO | ENOSYS, 0, 0);
+    sbx__emit(p, SBX__JEQ, SBX__ARCH, 0, SBX__TO_HIDE);
     sbx__emit(p, SBX__LOAD, 0, 0, 0); /* the number */
 #ifdef __x86_64__
-    sbx__emit(p, SBX__JGE, 0x40000000u, 0, 1); /* x32: the same calls once more */
-    sbx__emit(p, SBX__RET, SBX__RET_ERRNO | ENOSYS, 0, 0);
+    sbx__emit(p, SBX__JGE, 0x40000000u, SBX__TO_HIDE, 0); /* x32: the same calls once more */
 #endif
-    sbx__emit_rows(p, rows, 0, count,
-                   policy->kill_on_denied ? SBX__RET_NOTIFY : SBX__RET_ERRNO | EPERM);
+    sbx__emit_rows(p, rows, 0, count, 0, rows[count - 1]->number + 1);
+    for (i = 0; i < p->filter_size; i++) { /* the last three, and the jumps to them */
+        sbx__insn *at = &p->filter[i];
+        int left = p->filter_size - i - 1 - SBX__TO_HIDE;
+        if (at->yes >= SBX__TO_HIDE) at->yes = (unsigned char)(at->yes + left);
+        if (at->no >= SBX__TO_HIDE) at->no = (unsigned char)(at->no + left);
+    }
+    sbx__emit(p, SBX__RET, SBX__RET_ERRNO | ENOSYS, 0, 0);
+    sbx__emit(p, SBX__RET, policy->kill_on_denied ? SBX__RET_NOTIFY : SBX__RET_ERRNO | EPERM, 0, 0);
+    sbx__emit(p, SBX__RET, SBX__RET_ALLOW, 0, 0);
 }
 
 static const char *sbx__call_name(int number) {
@@ -2044,11 +2137,11 @@ static const char *sbx__call_name(int number) {
     return "no name";
 }
 
-/* A rule for what stands at the path now: the kernel keeps the object, not the name. */
+/* A rule for what stands at the path now: the kernel keeps the object, not the name. st may be NULL. */
 static int sbx__allow(int ruleset, const char *path, unsigned access, struct stat *st) {
-    int fd = open(path, SBX__O_PATH | O_CLOEXEC), ok = fd >= 0 && fstat(fd, st) == 0;
-    if (ok && !S_ISDIR(st->st_mode)) access &= SBX__ON_FILES;
-    ok = ok && sbx__add_rule(ruleset, fd, access);
+    int fd = open(path, SBX__O_PATH | O_CLOEXEC), ok = fd >= 0 && (!st || fstat(fd, st) == 0);
+    ok = ok && (sbx__add_rule(ruleset, fd, access) || /* a file takes only the rights of files */
+                (errno == EINVAL && sbx__add_rule(ruleset, fd, access & SBX__ON_FILES)));
     if (fd >= 0) close(fd);
     return ok;
 }
@@ -2060,7 +2153,7 @@ static int sbx__allow_trees(sbx__plan *p, const char *const *paths, unsigned acc
     int i;
     for (i = 0; paths && paths[i]; i++) {
         sbx__writable *w = p->writable ? &p->writable[p->writable_count] : NULL;
-        int ok = sbx__allow(p->ruleset, paths[i], access, &st);
+        int ok = sbx__allow(p->ruleset, paths[i], access, w ? &st : NULL);
         if (ok && w) {
             w->path = realpath(paths[i], NULL);
             w->device = st.st_dev;
@@ -2111,7 +2204,7 @@ static int sbx__plan_policy(sbx__plan *p, sbx *b, sbx_result *r) {
     if (!p->filter) return sbx__no_memory(r, "the policy");
     sbx__build_filter(p, version);
     if (!p->fn && stat(p->path, &st) == 0 && S_ISREG(st.st_mode))
-        sbx__allow(p->ruleset, p->path, SBX__READ_TREE, &st); /* the host named it: it may run */
+        sbx__allow(p->ruleset, p->path, SBX__READ_TREE, NULL); /* the host named it: it may run */
     most = all & ~(unsigned)(SBX__MAKE_CHAR | SBX__MAKE_BLOCK);
     if (!policy->no_system) {
         sbx__allow_trees(p, sbx__system, SBX__READ_TREE, NULL, r);
@@ -2162,45 +2255,6 @@ static const char *sbx__call_name(int number) { return number ? "no name" : ""; 
 
 /* ==== spawn ================================================================================== */
 
-/* A program is started without copying the host's page tables: the child runs on a stack of its own
-   in the host's memory while this thread waits. A function needs the copy: fork. All signals are
-   blocked meanwhile, so that no handler of the host runs in the child. */
-static pid_t sbx__fork(sbx__plan *p, int *pidfd) {
-    int (*first)(void *) = sbx__child;
-    sigset_t all, before;
-    pid_t pid = -1;
-    int error;
-    *pidfd = -1;
-    sigfillset(&all);
-    SBX__SIGMASK(SIG_SETMASK, &all, &before);
-#if SBX__LINUX
-    if (p->tree) first = sbx__enter_child;
-    if (!p->fn) {
-        int flags = SBX__CLONE_VM | SBX__CLONE_VFORK;
-        char *top = sbx__stack_top(p);
-        if (p->tree) pid = clone(first, top, flags, p);
-        else pid = clone(first, top, flags | SIGCHLD | SBX__CLONE_PIDFD, p, pidfd);
-        if (pid < 0 && errno == EINVAL && !p->tree) pid = clone(first, top, flags | SIGCHLD, p); /* qemu */
-    }
-#endif
-    if (p->fn || !SBX__LINUX) {
-        pid = fork();
-        if (pid == 0) first(p);
-    }
-    error = errno;
-    SBX__SIGMASK(SIG_SETMASK, &before, NULL);
-    if (p->tree && pid > 0) { /* that one only opened the door; the program's pid is in the report */
-        sbx__collect(pid, 0, NULL);
-        pid = 0;
-    }
-#if SBX__LINUX
-    if (pid > 0 && *pidfd < 0 && !p->tree) *pidfd = (int)syscall(SBX__NR_pidfd_open, pid, 0);
-    *pidfd = sbx__move_up(*pidfd, 3);
-#endif
-    errno = error;
-    return pid;
-}
-
 /* Records until the end: descriptors, maybe a failure. Exec closes the other end: it has started. */
 static void sbx__read_report(sbx *b) {
     sbx__failure f;
@@ -2233,17 +2287,58 @@ static void sbx__read_report(sbx *b) {
     sbx__close(&b->fd[SBX__REPORT]);
 }
 
+/* A program is started without copying the host's page tables: the child runs on a stack of its own
+   in the host's memory while this thread waits. A function needs the copy: fork. All signals are
+   blocked meanwhile, so that no handler of the host runs in the child. */
+static pid_t sbx__fork(sbx__plan *p, sbx *b) {
+    int (*first)(void *) = sbx__child;
+    int error;
+    sigset_t all, before;
+    pid_t pid = -1;
+    sigfillset(&all);
+    SBX__SIGMASK(SIG_SETMASK, &all, &before);
+#if SBX__LINUX
+    if (p->tree) first = sbx__enter_child;
+    if (!p->fn) {
+        int flags = SBX__CLONE_VM | SBX__CLONE_VFORK;
+        char *top = sbx__stack_top(p);
+        if (p->tree) pid = clone(first, top, flags, p);
+        else pid = clone(first, top, flags | SIGCHLD | SBX__CLONE_PIDFD, p, &b->fd[SBX__EXIT]);
+        if (pid < 0 && errno == EINVAL && !p->tree) pid = clone(first, top, flags | SIGCHLD, p); /* qemu */
+    }
+#endif
+    if (p->fn || !SBX__LINUX) {
+        pid = fork();
+        if (pid == 0) first(p);
+    }
+    error = errno;
+    if (p->tree && pid > 0) { /* that one only opened the door; the program is in the report */
+        sbx__collect(pid, 0, NULL);
+        close(p->report);
+        if (p->gate[1] >= 0) close(p->gate[1]);
+        sbx__read_report(b); /* behind a gate a program shares our memory, plan and all, until exec */
+        p->report = p->gate[1] = -1;
+        pid = b->pid;
+    }
+    SBX__SIGMASK(SIG_SETMASK, &before, NULL);
+#if SBX__LINUX
+    if (pid > 0 && b->fd[SBX__EXIT] < 0)
+        b->fd[SBX__EXIT] = (int)syscall(SBX__NR_pidfd_open, pid, 0);
+    b->fd[SBX__EXIT] = sbx__move_up(b->fd[SBX__EXIT], 3);
+#endif
+    errno = error;
+    return pid;
+}
+
 static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
     struct rusage host;
     int i;
-    p->top_fd = (int)sysconf(_SC_OPEN_MAX) - 1;
     b->started = b->ended = sbx__now();
     b->deadline = b->cfg.timeout_ms < 0 ? SBX__NEVER : b->started + b->cfg.timeout_ms * 1000;
     p->deadline = b->deadline;
-    b->pid = sbx__fork(p, &b->fd[SBX__EXIT]);
+    b->pid = sbx__fork(p, b);
     if (b->pid < 0)
         return sbx__refuse(r, SBX_STEP_SPAWN, errno, "no new process: %s", strerror(errno));
-    if (p->tree) sbx__read_report(b);
     b->late = sbx__now() >= b->deadline;
     for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
     sbx__close(&p->report);
@@ -2254,13 +2349,6 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
         if (!b->failure.step) b->failure.error = ECHILD;
         if (!b->failure.step) b->failure.step = SBX_STEP_CONTAIN;
     }
-#if SBX__LINUX
-    if (b->pid > 0 && p->tree && p->user_ns && b->enforced & SBX_BY_RLIMIT_NPROC) {
-        unsigned long long most[2]; /* struct rlimit64 */
-        most[0] = most[1] = (unsigned long long)p->cfg.processes + 1;
-        syscall(SYS_prlimit64, b->pid, RLIMIT_NPROC, most, NULL); /* that process is gone now */
-    }
-#endif
     if (getrusage(RUSAGE_SELF, &host) == 0) b->host_peak = (long long)host.ru_maxrss * SBX__MAXRSS_UNIT;
 #if SBX__LINUX
     if (b->fd[SBX__IN] >= 0 && b->input_left > SBX__CHUNK)
@@ -2353,9 +2441,9 @@ static void sbx__take(sbx *b, int i, size_t n, size_t room) {
 static void sbx__read(sbx *b, int k) {
     size_t budget = SBX__BIG_PIPE;
     int i = k - SBX__OUT;
-    char spare[512]; /* if the host has no memory: count, and throw away */
+    char spare[512]; /* nothing is allocated for what says nothing, or if the host has no memory */
     while (b->fd[k] >= 0 && budget > 0) {
-        size_t room = sbx__room(b, i), want = room ? room : sizeof spare;
+        size_t room = b->capacity[i] ? sbx__room(b, i) : 0, want = room ? room : sizeof spare;
         ssize_t n;
         if (want > budget) want = budget;
         n = read(b->fd[k], room ? b->output[i].data + b->output[i].size : spare, want);
@@ -2369,7 +2457,8 @@ static void sbx__read(sbx *b, int k) {
             }
             return;
         }
-        sbx__take(b, i, (size_t)n, room);
+        if (!room && (room = sbx__room(b, i)) >= (size_t)n) memcpy(b->output[i].data + b->output[i].size, spare, (size_t)n);
+        sbx__take(b, i, (size_t)n, room >= (size_t)n ? room : 0);
         budget -= (size_t)n;
 #if SBX__LINUX
         if (!b->busy[i] && b->output[i].total >= SBX__CHUNK) { /* fewer, larger reads */
@@ -2745,14 +2834,15 @@ static int sbx__all_dead(const sbx *b) {
 /* Is anybody left? clone(CLONE_PARENT) may have made grandchildren the host's to collect. */
 static int sbx__is_empty(sbx *b, long long now) {
     int most = 64, empty;
-    while (most-- > 0 && sbx__collect(-b->pid, WNOHANG, NULL) > 0) {
+    empty = kill(-b->pid, 0) < 0 && errno == ESRCH;
+    while (!empty && most-- > 0 && sbx__collect(-b->pid, WNOHANG, NULL) > 0) {
     }
     if (b->init) { /* pid 1 is gone only when all of its namespace is */
         if (now > b->ended + 5000) sbx__collect_strays(b);
         empty = sbx__collect(b->init, WNOHANG, NULL) != 0;
         if (empty) b->init = 0;
     } else {
-        empty = (kill(-b->pid, 0) < 0 && errno == ESRCH) || sbx__all_dead(b);
+        empty = empty || sbx__all_dead(b);
     }
     return empty && (!b->cgroup || sbx__leave_cgroup(b));
 }
@@ -3079,7 +3169,7 @@ static sbx *sbx__open(const sbx_config *config, sbx__plan *plan, int handle, sbx
     b = sbx__prepare(&p, handle, &ok, r);
     ok = ok && sbx__spawn(&p, b, r);
     if (ok) {
-        sbx__turn(b, 1u << SBX__REPORT | 1u << SBX__IN, b->started);
+        sbx__turn(b, (p.fn ? 0 : 1u << SBX__REPORT) | 1u << SBX__IN, b->started);
         while (b->state != SBX__ENDED && (p.fn || b->fd[SBX__REPORT] >= 0)) /* a function: all of it */
             sbx__select(&b, 1, b->top_fd, sbx__wake(b) - sbx__now());
         if (b->failure.step) {
@@ -3190,18 +3280,35 @@ SBX_API sbx_verdict sbx_finish(sbx *box, sbx_result *result) {
 /* Only ever set in the child of an sbx_call; in every host it stays NULL. */
 static sbx__shared *sbx__current;
 
+static void sbx__flush(void) {
+    if (SBX__PENDING(stdout)) fflush(stdout);
+    if (SBX__PENDING(stderr)) fflush(stderr);
+}
+
+static void sbx__purge(FILE *file) {
+#if defined(__linux__)
+    void (*volatile purge)(FILE *) = __fpurge;
+    purge(file);
+#elif !defined(__OpenBSD__)
+    fpurge(file);
+#else
+    (void)file;
+#endif
+}
+
 static int sbx__call_child(const sbx__plan *p) {
     int code;
     sbx__current = p->shared;
     close(3); /* the report: it has started */
-    SBX__PURGE(stdin); /* what the host has buffered is the host's */
-    SBX__PURGE(stdout);
-    SBX__PURGE(stderr);
-    clearerr(stdin);
+    if (p->buffered[0]) sbx__purge(stdin); /* what the host has buffered is the host's */
+    if (p->buffered[0] > 1) clearerr(stdin);
+    if (p->buffered[1]) sbx__purge(stdout);
+    if (p->buffered[2]) sbx__purge(stderr);
     code = p->fn(p->arg, (char *)p->shared + SBX__RET_AT, p->ret_size);
-    fflush(stdout);
-    fflush(stderr);
+    sbx__flush();
     if (code == 0) p->shared->done = p->token;
+    close(1); /* the host can read to their end while this process is taken down */
+    close(2);
     return code == 0 || (code & 255) != 0 ? code & 255 : 1;
 }
 
@@ -3237,8 +3344,7 @@ SBX_API void sbx_fail(const char *format, ...) {
     vsnprintf(sbx__current->text, sizeof sbx__current->text, format, args);
     va_end(args);
     sbx__current->failed = 1;
-    fflush(stdout);
-    fflush(stderr);
+    sbx__flush();
     sbx__quit(1);
 }
 

@@ -2095,7 +2095,7 @@ UTEST(policy, a_missing_piece_is_named_and_nothing_runs) {
         {"no way in", SYS_setns, EPERM, 0, 0, 0, 0, 0, "namespace"},
         {"no PID namespace", SYS_clone, EPERM, 0, CLONE_NEWPID, CLONE_NEWPID, 0, 0, "namespace"},
         {"no capset", SYS_capset, EPERM, 0, 0, 0, 0, 0, "policy"},
-        {"no bounding set", SYS_prctl, EPERM, 0, 0xFF, PR_CAPBSET_DROP, 0, 1, "privileges"},
+        {"no securebits", SYS_prctl, EPERM, 0, 0xFF, PR_SET_SECUREBITS, 0, 1, "privileges"},
     };
     size_t i;
     NEEDS_POLICY();

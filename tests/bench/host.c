@@ -109,16 +109,19 @@ static double hand_bare(void) {
     return hand_collect(bare_argv);
 }
 
-/* bubblewrap with a PID namespace, started by the same loop. */
-static double hand_bwrap(void) {
-    char *argv[] = {(char *)"/usr/bin/bwrap",
-                    (char *)"--unshare-pid",
-                    (char *)"--bind",
-                    (char *)"/",
-                    (char *)"/",
-                    tiny,
-                    NULL};
+/* bubblewrap, started by the same loop. */
+static double hand_bwrap_with(const char *unshare, const char *bind) {
+    char *argv[] = {(char *)"/usr/bin/bwrap", (char *)unshare, (char *)bind, (char *)"/",
+                    (char *)"/",              tiny,            NULL};
     return access(argv[0], X_OK) == 0 ? hand_collect(argv) : -2;
+}
+
+static double hand_bwrap(void) {
+    return hand_bwrap_with("--unshare-pid", "--bind");
+}
+
+static double hand_bwrap_all(void) {
+    return hand_bwrap_with("--unshare-all", "--ro-bind");
 }
 
 /* Nothing but the program: no pipes, nothing collected. */
@@ -285,6 +288,15 @@ static double run_auto_bare(void) {
     sbx_config config = plain(NULL, NULL);
     config.argv = (const char *const *)bare_argv;
     config.contain = SBX_CONTAIN_AUTO;
+    return timed_run(&config, 3);
+}
+
+static double run_policy(void) {
+    sbx_config config = plain(NULL, NULL);
+    sbx_policy policy;
+    memset(&policy, 0, sizeof policy);
+    config.contain = SBX_CONTAIN_TREE;
+    config.policy = &policy;
     return timed_run(&config, 3);
 }
 
@@ -488,6 +500,7 @@ static const operation operations[] = {
     {"hand-bare", hand_bare},
     {"hand-quiet", hand_quiet},
     {"bwrap", hand_bwrap},
+    {"bwrap-all", hand_bwrap_all},
     {"hand-drain", hand_drain},
     {"hand-capture", hand_capture},
     {"hand-call", call_hand},
@@ -498,6 +511,7 @@ static const operation operations[] = {
     {"run-bare", run_bare},
     {"run-auto", run_auto},
     {"run-auto-bare", run_auto_bare},
+    {"run-policy", run_policy},
     {"run-limits", run_limits},
     {"drain", run_drain},
     {"capture", run_capture},
