@@ -35,7 +35,7 @@ test:
 
 check:
 	@$(MAKE) -s -j$(JOBS) programs $(BUILD)/plain/tests $(BUILD)/tsan/tests
-	@$(RUN) matrix tidy soak valgrind threads cppcheck
+	@$(RUN) matrix format tidy soak valgrind threads cppcheck
 
 # Longer still: the attacks on the tree by the hundred, and a second kernel.
 treesoak qemu:

@@ -15,8 +15,9 @@
            cfg.timeout_ms = 500;
            sbx_run(&cfg, &r);
            printf("%s: %s\n", sbx_verdict_name(r.verdict), r.message);
-           sbx_free(&r);                 // timed-out: 'sleep' ran past its 500 ms limit and was killed
+           sbx_free(&r);
        }
+       // prints: timed-out: 'sleep' ran past its 500 ms limit and was killed
 
    WHAT IT DOES
 
@@ -27,10 +28,10 @@
    3. sbx_start(), sbx_poll(), sbx_finish() do the same beside a host that must not block.
    4. sbx_call() runs a C function in a child instead of a program.
    5. cfg.policy takes away files, network, processes and kernel (Linux).
-   When a function returns, no process of the tree is left, no zombie, no descriptor, no file. What was
-   asked for was in force, or nothing ran and the message says what is missing. The host is never
-   changed: no handlers, no threads, no globals, no output; signal mask, dispositions, descriptors,
-   directory and environment stay as they were.
+   When a function returns, no process of the tree is left, no zombie, no descriptor, no file. What
+   was asked for was in force, or nothing ran and the message says what is missing. The host is
+   never changed: no handlers, no threads, no globals, no output; signal mask, dispositions,
+   descriptors, directory and environment stay as they were.
 
    WHAT EACH LEVEL STOPS                                         group   tree   policy
      its own time, output, memory, CPU, files past the limit       x       x       x
@@ -43,9 +44,10 @@
 
    WHAT IT DOES NOT PROTECT AGAINST
    - Without a policy the program is the user: it reads and deletes what the user can.
-   - A kernel bug is a way out of everything here. For code that hunts for those, use a virtual machine.
-   - Side channels, shared caches, disk space, disk and memory bandwidth; names and sizes of files (stat
-     is never denied); system information in /proc; descriptors that the host itself hands over.
+   - A kernel bug is a way out of everything here. For code that hunts for those, use a virtual
+     machine.
+   - Side channels, shared caches, disk space, disk and memory bandwidth; names and sizes of files
+     (stat is never denied); system information in /proc; descriptors that the host hands over.
    - A function of sbx_call has a copy of all the host's memory, and its shared mappings.
    - memory_bytes is watched, not reserved: a child can be over it for some milliseconds, and memory
      in memfd, tmpfs or pipes is nobody's. Only cfg.cgroup counts it all.
@@ -81,16 +83,17 @@
 
    PLATFORMS
      Linux 5.8 and later for trees, 5.13 for a policy; older ones get the group. macOS and the BSDs:
-     the process group; cpu_ms and memory_bytes fall back to limits of each process (`enforced` tells),
-     cpu_ms in whole seconds. Windows is refused.
+     the process group; cpu_ms and memory_bytes fall back to limits of each process (`enforced`
+     tells), cpu_ms in whole seconds. Windows is refused.
 
    THREADS
      Different boxes in different threads need no locking. One box belongs to one thread at a time;
      sbx_cancel is for any thread and any signal handler. Config and everything it points to may be
      freed as soon as sbx_start has returned.
-     sbx_call forks: in the function only the calling thread exists. With other threads running, locks
-     they held stay locked there; malloc and stdio are safe with glibc, musl and macOS, other libraries
-     may not be. stdout and stderr are flushed when the function returns, not when it crashes. */
+     sbx_call forks: in the function only the calling thread exists. With other threads running,
+     locks they held stay locked there; malloc and stdio are safe with glibc, musl and macOS, other
+     libraries may not be. stdout and stderr are flushed when the function returns, not when it
+     crashes. */
 
 /* The feature macros the implementation needs have to be set before any system header. */
 #if defined(SBX_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
@@ -122,6 +125,7 @@
 extern "C" {
 #endif
 
+/* clang-format off */
 #define SBX_UNLIMITED (-1) /* for any limit: none. Other negative values are rejected */
 
 typedef enum sbx_verdict {
@@ -173,8 +177,8 @@ typedef enum sbx_contain {
     SBX_CONTAIN_TREE   /* the whole tree, or nothing runs */
 } sbx_contain;
 
-/* Linux. All zero: the system's programs and libraries, and the program itself, can be read and run;
-   nothing can be written; no network. */
+/* Linux. All zero: the system's programs and libraries, and the program itself, can be read and
+   run; nothing can be written; no network. */
 typedef struct sbx_policy {
     const char *const *read;  /* more trees to read and run, NULL-terminated */
     const char *const *write; /* trees to read, run and write */
@@ -226,7 +230,7 @@ typedef struct sbx_output {
 #define SBX_SAW_START_FAILED 0x0001u  /* a step before the program failed */
 #define SBX_SAW_DEADLINE     0x0002u  /* the host stopped it: timeout_ms was over */
 #define SBX_SAW_CPU_SUM      0x0004u  /* the host stopped it: the tree's CPU time passed cpu_ms */
-#define SBX_SAW_MEMORY_SUM   0x0008u  /* the tree's memory passed memory_bytes; most often stopped */
+#define SBX_SAW_MEMORY_SUM   0x0008u  /* the tree's memory passed memory_bytes */
 #define SBX_SAW_OUTPUT_CAP   0x0010u  /* more than output_bytes was written */
 #define SBX_SAW_CANCEL       0x0020u  /* the host stopped it: sbx_cancel or the callback */
 #define SBX_SAW_GRACE_OVER   0x0040u  /* it outlived SIGTERM and got SIGKILL */
@@ -325,7 +329,7 @@ typedef struct sbx_caps {
     int address_space;    /* address_space_bytes */
     int processes;        /* `processes` without a cgroup */
     int policy;           /* sbx_policy: files, network, processes, kernel */
-    int landlock;         /* its version; 0 = none. 3 guards truncate, 4 TCP, 5 devices, 6 signals */
+    int landlock;         /* its version; 0 = none. 3 guards truncate, 4 TCP, 5 devices */
     char tree_why[256];   /* what was missing; "" = nothing */
     char processes_why[256];
     char policy_why[256];
@@ -347,11 +351,12 @@ SBX_API size_t sbx_utf8_prefix(const char *text, size_t size, size_t max);
    policy and cgroup, if it has them, replace the config's, and its containment is the least. */
 SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 
+/* clang-format on */
+
 #ifdef __cplusplus
 }
 #endif
 #endif /* SBX_H */
-
 
 /* End of the API. The implementation is below. */
 
@@ -420,6 +425,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__RLIMIT(which) (which)
 #endif
 
+/* clang-format off */
 #if defined(__linux__) && !defined(SBX_NO_LINUX)
 #define SBX__LINUX 1 /* clone, pidfd, /proc, namespaces, ...: each is still tried at run time */
 #include <dirent.h>
@@ -430,8 +436,8 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-/* Headers may be older than the kernel, musl's have no <linux/...>, and _GNU_SOURCE may have come too
-   late for <sched.h>: what is needed of them stands here. */
+/* Headers may be older than the kernel, musl's have no <linux/...>, and _GNU_SOURCE may have come
+   too late for <sched.h>: what is needed of them stands here. */
 #define SBX__CLONE_VM 0x00000100
 #define SBX__CLONE_PIDFD 0x00001000
 #define SBX__CLONE_VFORK 0x00004000
@@ -459,9 +465,9 @@ enum { /* these numbers are the same on every architecture */
     SBX__NR_landlock_restrict_self = 446
 };
 enum { /* LANDLOCK_ACCESS_FS_... */
-    SBX__EXECUTE = 1 << 0, SBX__WRITE_FILE = 1 << 1, SBX__READ_FILE = 1 << 2, SBX__READ_DIR = 1 << 3,
-    SBX__MAKE_CHAR = 1 << 6, SBX__MAKE_BLOCK = 1 << 11, SBX__REFER = 1 << 13,
-    SBX__TRUNCATE = 1 << 14, SBX__IOCTL_DEV = 1 << 15,
+    SBX__EXECUTE = 1 << 0, SBX__WRITE_FILE = 1 << 1, SBX__READ_FILE = 1 << 2,
+    SBX__READ_DIR = 1 << 3, SBX__MAKE_CHAR = 1 << 6, SBX__MAKE_BLOCK = 1 << 11,
+    SBX__REFER = 1 << 13, SBX__TRUNCATE = 1 << 14, SBX__IOCTL_DEV = 1 << 15,
     SBX__READ_TREE = SBX__EXECUTE | SBX__READ_FILE | SBX__READ_DIR,
     SBX__ON_FILES = SBX__EXECUTE | SBX__WRITE_FILE | SBX__READ_FILE | SBX__TRUNCATE | SBX__IOCTL_DEV
 };
@@ -503,13 +509,12 @@ int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 
 #define SBX__SECOND 1000000LL              /* all times inside are microseconds, monotonic */
 #define SBX__NEVER LLONG_MAX
-#define SBX__EMPTY_WAIT (SBX__LINUX ? 5 * SBX__SECOND : SBX__SECOND / 4) /* for killed leftovers to
-                                              vanish; elsewhere zombies cannot be told from others */
+#define SBX__EMPTY_WAIT (5 * SBX__SECOND)  /* for killed leftovers to vanish */
 #define SBX__SAMPLE 10000LL                /* memory and CPU are looked at so often */
 #define SBX__CHUNK 65536                   /* room for one read; a pipe's usual size */
 #define SBX__BIG_PIPE (1 << 20)            /* what a pipe grows to once the child has filled it */
 #define SBX__STACK 24576                   /* of a vfork child; ... */
-#define SBX__STACKS 6                      /* ... each gets a fresh one: sanitizers remember frames */
+#define SBX__STACKS 6                      /* ... a fresh one each: sanitizers remember frames */
 #define SBX__MAX_MS 1000000000000LL        /* about 31 years */
 #define SBX__MAX_BYTES (1LL << 50)
 #define SBX__MAX_COUNT (1LL << 30)
@@ -522,7 +527,7 @@ enum { SBX__IN, SBX__OUT, SBX__ERR, SBX__EXIT, SBX__CANCEL, SBX__REPORT, SBX__IN
        SBX__LIFE, SBX__RESULT, SBX__PROC, SBX__FDS };
 
 typedef struct sbx__failure {        /* from a child that could not start */
-    sbx_step step;                   /* NONE: a descriptor comes with it, for fd[which] of the box; */
+    sbx_step step;                   /* NONE: a descriptor comes with it, for fd[which]; */
     int error, which;                /* ... with the program's pidfd, error is its pid */
 } sbx__failure;
 
@@ -563,7 +568,7 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     sbx__limit limits[10];
     int limit_count;
     long long deadline;
-    int tree, user_ns;               /* enter the PID namespace of init_fd, and its user namespace */
+    int tree, user_ns;               /* in the PID namespace of init_fd, and its user namespace */
     int init_fd, life, null, image;
     int gate[2];                     /* in a tree: closes when the process that enters it is gone */
     const char *init_path;           /* of cat, if image cannot be run; NULL = the forked init */
@@ -632,12 +637,14 @@ struct sbx {
     long long cpu_us, cpu_gone;      /* of the tree; ticks of tasks that nobody waited for */
     sbx__tasks tasks;
     char *cgroup;                    /* the box's own group; NULL = none */
-    int self;                        /* the program's number in fd[SBX__PROC]: the tree's or the host's */
+    int self;                        /* the program's number in the /proc of fd[SBX__PROC] */
     int call;                        /* a function: pages shared with the host are not its memory */
     sbx__shared *shared, left;       /* where no memfd can be had; what it left */
     size_t shared_size;
     unsigned long long token;
 };
+
+/* clang-format on */
 
 /* ==== small helpers ========================================================================== */
 
@@ -666,7 +673,8 @@ static void sbx__blank(sbx_result *r) {
 
 /* Writes why nothing runs. Returns 0, for `return sbx__refuse(...)`. */
 #ifdef __GNUC__
-__attribute__((format(printf, 4, 5)))
+static int sbx__refuse(sbx_result *r, sbx_step step, int error, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 #endif
 static int sbx__refuse(sbx_result *r, sbx_step step, int error, const char *format, ...) {
     va_list args;
@@ -702,9 +710,7 @@ static int sbx__move_up(int fd, int least) {
     return up;
 }
 
-static int sbx__open_null(void) {
-    return sbx__move_up(open("/dev/null", O_RDWR | O_CLOEXEC), 3);
-}
+static int sbx__open_null(void) { return sbx__move_up(open("/dev/null", O_RDWR | O_CLOEXEC), 3); }
 
 /* If it fails, the caller closes what there is. */
 static int sbx__pipe(int *read_end, int *write_end) {
@@ -722,6 +728,14 @@ static int sbx__pipe(int *read_end, int *write_end) {
 }
 
 static int sbx__nonblocking(int fd) { return fcntl(fd, F_SETFL, O_NONBLOCK) == 0; }
+
+static long long sbx__maxrss(const struct rusage *usage) {
+    return (long long)usage->ru_maxrss * SBX__MAXRSS_UNIT;
+}
+
+static long long sbx__time_us(const struct timeval *t) {
+    return (long long)t->tv_sec * SBX__SECOND + t->tv_usec;
+}
 
 static pid_t sbx__collect(pid_t pid, int flags, struct rusage *usage) {
     pid_t got;
@@ -784,7 +798,8 @@ static int sbx__check_limits(sbx_config *cfg, sbx_result *r) {
         if (*v < SBX_UNLIMITED || *v > most)
             return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
                                "%s = %lld is out of range: 0 is the default, -1 is none, %lld is "
-                               "the most", sbx__fields[i].name, *v, most);
+                               "the most",
+                               sbx__fields[i].name, *v, most);
         if (*v == 0) *v = sbx__fields[i].zero;
     }
     if (cfg->grace_ms < 0) cfg->grace_ms = 0; /* from here on 0 is 0 */
@@ -818,8 +833,8 @@ static int sbx__check_io(const sbx_config *cfg, int handle, sbx_result *r) {
         return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "input_size = %lu, but input is %s", size,
                            cfg->input ? "not that large" : "NULL");
     if (cfg->input && cfg->in != SBX_DEFAULT)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
-                           "input is set, but in = %d does not read it", (int)cfg->in);
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "input is set, but in = %d does not read it",
+                           (int)cfg->in);
     return 1;
 }
 
@@ -922,7 +937,8 @@ static int sbx__find(sbx__plan *p, const char *name, const char *search, sbx_res
     sbx__plain(shown, sizeof shown, name);
     return sbx__refuse(r, SBX_STEP_EXEC, error,
                        error == EACCES ? "'%s' is on PATH, but may not be run"
-                                       : "'%s' was not found on PATH", shown);
+                                       : "'%s' was not found on PATH",
+                       shown);
 }
 
 static size_t sbx__count(const char *const *list) {
@@ -945,12 +961,12 @@ static int sbx__plan_program(sbx__plan *p, sbx_result *r) {
     const char *search = getenv("PATH"), *tmp = policy && policy->write ? policy->write[0] : NULL;
     const char *name = p->fn ? "" : cfg->command ? "/bin/sh" : cfg->argv[0];
     size_t stacks = p->fn && cfg->contain == SBX_CONTAIN_GROUP ? 0 : SBX__STACKS * SBX__STACK;
-    size_t given = sbx__count(cfg->env), inherited = cfg->inherit_env ? sbx__count(host) : 0, i, n = 0;
+    size_t given = sbx__count(cfg->env), inherited = cfg->inherit_env ? sbx__count(host) : 0;
+    size_t room, i, n = 0;
     if (!search) search = "/usr/local/bin:/usr/bin:/bin";
-    p->memory = (char *)SBX_REALLOC(
-        NULL, stacks + (given + inherited + 2) * sizeof *p->envp + 4 * PATH_MAX +
-                  2 * strlen(search) + 2 * strlen(name) + (tmp ? strlen(tmp) : 0) +
-                  (cfg->cwd ? strlen(cfg->cwd) : 0) + 64);
+    room = stacks + (given + inherited + 2) * sizeof *p->envp + 4 * PATH_MAX + 2 * strlen(search) +
+           2 * strlen(name) + (tmp ? strlen(tmp) : 0) + (cfg->cwd ? strlen(cfg->cwd) : 0) + 64;
+    p->memory = (char *)SBX_REALLOC(NULL, room);
     if (!p->memory) return sbx__no_memory(r, "a child");
     p->shell[0] = "sh";
     p->shell[1] = "-c";
@@ -963,7 +979,8 @@ static int sbx__plan_program(sbx__plan *p, sbx_result *r) {
     for (i = 0; i < given; i++) p->envp[n++] = (char *)cfg->env[i];
     if (tmp && !sbx__has_name((const char *const *)p->envp, n, "TMPDIR=")) {
         strcpy(p->free_memory, "TMPDIR=");
-        if (!realpath(tmp, p->free_memory + 7)) strcpy(p->free_memory + 7, tmp); /* the policy will say why */
+        /* The policy will say why. */
+        if (!realpath(tmp, p->free_memory + 7)) strcpy(p->free_memory + 7, tmp);
         p->envp[n++] = (char *)sbx__keep(p);
     }
     p->envp[n] = NULL;
@@ -991,7 +1008,8 @@ static void sbx__add_limit(sbx__plan *p, const char *name, int which, long long 
     limit->which = which;
     limit->value[0] = (unsigned long long)soft;
     limit->value[1] = (unsigned long long)(soft + above);
-    if (soft == 0 || getrlimit(SBX__RLIMIT(which), &now) != 0 || now.rlim_max == RLIM_INFINITY) return;
+    if (soft == 0 || getrlimit(SBX__RLIMIT(which), &now) != 0 || now.rlim_max == RLIM_INFINITY)
+        return;
     if (limit->value[1] > now.rlim_max) limit->value[1] = now.rlim_max; /* stricter yet */
     if (limit->value[0] > now.rlim_max) limit->value[0] = now.rlim_max;
 }
@@ -1017,7 +1035,8 @@ static int sbx__plan_limits(sbx__plan *p, sbx *b, sbx_result *r) {
         if (getuid() == 0 || geteuid() == 0)
             return sbx__refuse(r, SBX_STEP_LIMITS, EPERM,
                                "processes = %lld does not bind root: give a cgroup, or run as an "
-                               "ordinary user", set.processes);
+                               "ordinary user",
+                               set.processes);
         set.processes += p->tree && p->user_ns ? 1 : sbx__user_tasks(); /* with pid 1 of the tree */
     }
     sbx__add_limit(p, "no core dumps", RLIMIT_CORE, 0, 0);
@@ -1053,7 +1072,8 @@ static int sbx__plan_report(sbx__plan *p, sbx *b) {
         if (b->fd[SBX__REPORT] < 0 || p->report < 0) return 0;
         if (!p->fn && !(p->user_ns && b->enforced & SBX_BY_RLIMIT_NPROC))
             return sbx__nonblocking(b->fd[SBX__REPORT]);
-        return sbx__pipe(&p->gate[0], &p->gate[1]) && (!p->fn || sbx__nonblocking(b->fd[SBX__REPORT]));
+        return sbx__pipe(&p->gate[0], &p->gate[1]) &&
+               (!p->fn || sbx__nonblocking(b->fd[SBX__REPORT]));
     }
 #endif
     return sbx__pipe(&b->fd[SBX__REPORT], &p->report) && sbx__nonblocking(b->fd[SBX__REPORT]);
@@ -1092,7 +1112,8 @@ static int sbx__plan_call(sbx__plan *p, sbx *b, sbx_result *r) {
         p->result = b->fd[SBX__RESULT];
 #endif
     if (p->result < 0) {
-        void *all = mmap(NULL, b->shared_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANON, -1, 0);
+        void *all =
+            mmap(NULL, b->shared_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANON, -1, 0);
         if (all == MAP_FAILED) return sbx__no_memory(r, "the function's result");
         b->shared = p->shared = (sbx__shared *)all;
     }
@@ -1114,14 +1135,16 @@ static int sbx__plan_input(sbx *b, int handle, sbx_result *r) {
     b->input = (const char *)b->cfg.input;
     b->input_left = b->cfg.input_size;
     if (!handle || !b->input_left) return 1;
-    b->input_copy = (char *)SBX_REALLOC(NULL, b->input_left); /* the caller's may go before it is read */
+    /* The caller's may go before it is read. */
+    b->input_copy = (char *)SBX_REALLOC(NULL, b->input_left);
     if (!b->input_copy) return sbx__no_memory(r, "a copy of the input");
     b->input = (const char *)memcpy(b->input_copy, b->input, b->input_left);
     return 1;
 }
 
 static void sbx__name(sbx *b, const sbx__plan *p) {
-    const char *name = p->cfg.command ? "sh" : p->fn ? "" : p->cfg.argv[0], *slash = strrchr(name, '/');
+    const char *name = p->cfg.command ? "sh" : p->fn ? "" : p->cfg.argv[0];
+    const char *slash = strrchr(name, '/');
     char shown[40];
     sbx__plain(shown, sizeof shown, slash && slash[1] ? slash + 1 : name);
     snprintf(b->who, sizeof b->who, p->fn ? "the function" : "'%s'", shown);
@@ -1175,8 +1198,8 @@ static void sbx__free_box(sbx *b) {
 
 /* ==== child: before exec. Async-signal-safe calls only: no memory, no locks, no stdio ======== */
 
-/* On Linux mostly by syscall(), or through a pointer: functions that the host has not called yet the
-   dynamic linker would look up in every forked child anew, for 10 us each. */
+/* On Linux mostly by syscall(), or through a pointer: functions that the host has not called yet
+   the dynamic linker would look up in every forked child anew, for 10 us each. */
 
 /* Ends this process only. On Linux not by _exit, before which sanitizers inspect the stack. */
 static void sbx__quit(int code) {
@@ -1209,7 +1232,7 @@ static int sbx__close_listed(int from) {
         while ((n = syscall(SYS_getdents64, dir, list, sizeof list)) > 0) {
             unsigned short size;
             for (at = 0; at < n; at += size) {
-                const char *c = list + at + 19;   /* struct linux_dirent64: d_name */
+                const char *c = list + at + 19; /* struct linux_dirent64: d_name */
                 int fd = 0;
                 memcpy(&size, list + at + 16, 2); /* d_reclen */
                 for (; *c >= '0' && *c <= '9'; c++) fd = fd * 10 + (*c - '0');
@@ -1223,8 +1246,8 @@ static int sbx__close_listed(int from) {
     return 1;
 }
 
-/* The parent sleeps until exec, so it cannot hold an exec that hangs to the deadline. A timer of the
-   child's own can: the kernel deletes it when the program starts. */
+/* The parent sleeps until exec, so it cannot hold an exec that hangs to the deadline. A timer of
+   the child's own can: the kernel deletes it when the program starts. */
 static void sbx__arm_deadline(long long deadline) {
 #if defined(SYS_timer_settime) && !(defined(__x86_64__) && defined(__ILP32__))
     struct sigevent event;
@@ -1248,7 +1271,8 @@ static void sbx__arm_deadline(long long deadline) {
 static void sbx__close_from(int from) {
     long top;
 #if SBX__LINUX
-    if (syscall(SBX__NR_close_range, (unsigned)from, ~0u, 0) == 0 || sbx__close_listed(from)) return;
+    if (syscall(SBX__NR_close_range, (unsigned)from, ~0u, 0) == 0 || sbx__close_listed(from))
+        return;
 #endif
     for (top = sysconf(_SC_OPEN_MAX); from < top; from++) close(from);
 }
@@ -1304,7 +1328,8 @@ static sbx_step sbx__limit_self(const sbx__plan *p, int *which) {
     for (*which = 0; *which < p->limit_count; ++*which) {
         const sbx__limit *limit = &p->limits[*which];
 #if SBX__LINUX
-        if (syscall(SYS_prlimit64, 0, limit->which, limit->value, NULL) != 0) return SBX_STEP_LIMITS;
+        if (syscall(SYS_prlimit64, 0, limit->which, limit->value, NULL) != 0)
+            return SBX_STEP_LIMITS;
 #else
         struct rlimit value;
         value.rlim_cur = (rlim_t)limit->value[0];
@@ -1312,7 +1337,8 @@ static sbx_step sbx__limit_self(const sbx__plan *p, int *which) {
         if (setrlimit(SBX__RLIMIT(limit->which), &value) != 0) return SBX_STEP_LIMITS;
 #endif
     }
-    sbx__reset_signals(p->fn ? 31 : SBX__SIGNALS); /* 32 and 33 the threads of a function may need */
+    /* 32 and 33 the threads of a function may need. */
+    sbx__reset_signals(p->fn ? 31 : SBX__SIGNALS);
     return SBX_STEP_NONE;
 }
 
@@ -1339,7 +1365,7 @@ static int sbx__drop_caps(void) {
 typedef struct sbx__packet {
     struct msghdr head;
     struct iovec data;
-    union { size_t align; char room[CMSG_SPACE(sizeof(int))]; } control;
+    size_t control[CMSG_SPACE(sizeof(int)) / sizeof(size_t) + 1];
 } sbx__packet;
 
 static void sbx__pack(sbx__packet *k, sbx__failure *record) {
@@ -1348,8 +1374,8 @@ static void sbx__pack(sbx__packet *k, sbx__failure *record) {
     k->data.iov_len = sizeof *record;
     k->head.msg_iov = &k->data;
     k->head.msg_iovlen = 1;
-    k->head.msg_control = k->control.room;
-    k->head.msg_controllen = sizeof k->control.room;
+    k->head.msg_control = k->control;
+    k->head.msg_controllen = CMSG_SPACE(sizeof(int));
 }
 
 static int sbx__send_fd(int report, int fd, int which, int pid) {
@@ -1365,49 +1391,53 @@ static int sbx__send_fd(int report, int fd, int which, int pid) {
     control->cmsg_type = SCM_RIGHTS;
     control->cmsg_len = CMSG_LEN(sizeof fd);
     memcpy(CMSG_DATA(control), &fd, sizeof fd);
-    return sendmsg(report, &packet.head, MSG_NOSIGNAL) == (ssize_t)sizeof record;
+    return syscall(SYS_sendmsg, report, &packet.head, MSG_NOSIGNAL) == (long)sizeof record;
 }
 
-/* Writable trees are cloned before everything becomes read-only, and put back afterwards. */
-static int sbx__read_only_but(const sbx__plan *p) {
+static int sbx__set_read_only(const char *path) {
     unsigned long long attr[4] = {1, 0, 0, 0}; /* struct mount_attr: MOUNT_ATTR_RDONLY */
+    return !syscall(SBX__NR_mount_setattr, AT_FDCWD, path, SBX__AT_RECURSIVE, attr, sizeof attr);
+}
+
+/* Writable trees are cloned before everything becomes read-only, and put back afterwards. With "/"
+   among them that is everything, but not the kernel's settings. */
+static int sbx__read_only_but(const sbx__plan *p) {
     int i, flags = SBX__AT_EMPTY_PATH | SBX__AT_RECURSIVE | O_CLOEXEC | 1; /* OPEN_TREE_CLONE */
     struct stat st;
     for (i = 0; i < p->writable_count; i++)
-        if (strcmp(p->writable[i].path, "/") == 0) /* that is everything, but not the kernel's settings */
-            return (syscall(SBX__NR_mount_setattr, AT_FDCWD, "/proc", SBX__AT_RECURSIVE, attr, sizeof attr) == 0 ||
-                    errno == ENOENT || errno == EINVAL) &&
-                   (syscall(SBX__NR_mount_setattr, AT_FDCWD, "/sys", SBX__AT_RECURSIVE, attr, sizeof attr) == 0 ||
-                    errno == ENOENT || errno == EINVAL);
+        if (strcmp(p->writable[i].path, "/") == 0)
+            return (sbx__set_read_only("/proc") || errno == ENOENT || errno == EINVAL) &&
+                   (sbx__set_read_only("/sys") || errno == ENOENT || errno == EINVAL);
     for (i = 0; i < p->writable_count; i++) {
         sbx__writable *w = &p->writable[i];
         int fd = open(w->path, SBX__O_PATH | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &st) != 0) return 0;
-        if (st.st_dev != w->device || st.st_ino != w->inode) { /* swapped since the host opened it */
-            errno = ESTALE;
+        if (st.st_dev != w->device || st.st_ino != w->inode) {
+            errno = ESTALE; /* swapped since the host opened it */
             return 0;
         }
         w->tree = (int)syscall(SBX__NR_open_tree, fd, "", flags);
         if (w->tree < 0) return 0;
     }
-    if (syscall(SBX__NR_mount_setattr, AT_FDCWD, "/", SBX__AT_RECURSIVE, attr, sizeof attr) != 0)
-        return 0;
-    for (i = 0; i < p->writable_count; i++)
-        if (syscall(SBX__NR_move_mount, p->writable[i].tree, "", AT_FDCWD, p->writable[i].path, 4) != 0)
-            return 0;
+    if (!sbx__set_read_only("/")) return 0;
+    for (i = 0; i < p->writable_count; i++) {
+        const sbx__writable *w = &p->writable[i]; /* MOVE_MOUNT_F_EMPTY_PATH: */
+        if (syscall(SBX__NR_move_mount, w->tree, "", AT_FDCWD, w->path, 4) != 0) return 0;
+    }
     return 1;
 }
 
-/* In a tree: a /proc that shows the numbers the tree itself knows. Some containers refuse that; without
-   a policy the host's then stays visible, which contains no less. Under a policy everything but the
-   writable trees becomes read-only, because Landlock does not guard modes, owners and times. */
+/* In a tree: a /proc that shows the numbers the tree itself knows; it is also the host's eye, which
+   cannot be put out. Some containers refuse that; without a policy the host's then stays visible,
+   which contains no less. Under a policy no later mount shows up, and everything but the writable
+   trees becomes read-only, because Landlock does not guard modes, owners and times. */
 static int sbx__own_view(const sbx__plan *p) {
     const sbx_policy *policy = p->cfg.policy;
-    int proc = -1;
     unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-    int ok = syscall(SYS_unshare, SBX__CLONE_NEWNS) == 0 && /* under a policy no later mount shows up */
+    int ok = syscall(SYS_unshare, SBX__CLONE_NEWNS) == 0 &&
              mount("none", "/", "none", MS_REC | (policy ? MS_PRIVATE : MS_SLAVE), "") == 0;
-    if (ok && mount("proc", "/proc", "proc", flags, "") == 0) /* the host's eye, which cannot be put out */
+    int proc = -1;
+    if (ok && mount("proc", "/proc", "proc", flags, "") == 0)
         proc = open("/proc", SBX__O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (proc >= 0) sbx__send_fd(p->report, proc, SBX__PROC, 0);
     else ok = ok && policy && policy->no_system && mount("none", "/proc", "tmpfs", flags, "") == 0;
@@ -1426,11 +1456,15 @@ static int sbx__add_rule(int ruleset, int fd, unsigned access) {
 
 /* The last step, since it forbids the others: privileges, then files, then system calls. */
 static sbx_step sbx__confine(const sbx__plan *p, int *which) {
-    struct { unsigned short size; const sbx__insn *at; } program; /* struct sock_fprog */
+    struct {
+        unsigned short size;
+        const sbx__insn *at;
+    } program; /* struct sock_fprog */
     const sbx_policy *policy = p->cfg.policy;
     int i, proc;
     *which = 1;
-    if (geteuid() == 0 && prctl(PR_SET_SECUREBITS, SBX__NO_ROOT, 0, 0, 0) != 0) return SBX_STEP_POLICY;
+    if (geteuid() == 0 && prctl(PR_SET_SECUREBITS, SBX__NO_ROOT, 0, 0, 0) != 0)
+        return SBX_STEP_POLICY;
     if (!sbx__drop_caps() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return SBX_STEP_POLICY;
     *which = 2;
     if (!policy->no_system) { /* its own /proc did not exist when the host made the rules */
@@ -1444,7 +1478,8 @@ static sbx_step sbx__confine(const sbx__plan *p, int *which) {
     program.size = (unsigned short)p->filter_size;
     program.at = p->filter;
     i = (int)syscall(SYS_seccomp, 1, policy->kill_on_denied ? 8 : 0, &program);
-    if (i < 0 || (policy->kill_on_denied && !sbx__send_fd(3, i, SBX__NOTIFY, 0))) return SBX_STEP_POLICY;
+    if (i < 0 || (policy->kill_on_denied && !sbx__send_fd(3, i, SBX__NOTIFY, 0)))
+        return SBX_STEP_POLICY;
     if (policy->kill_on_denied) close(i);
     return SBX_STEP_NONE;
 }
@@ -1459,7 +1494,8 @@ static int sbx__child(void *arg) {
 #if SBX__LINUX
     char byte;
     if (!p->fn) sbx__arm_deadline(p->deadline);
-    if (p->gate[0] >= 0) { /* until then that process shares a function's memory, or counts as one of the tree */
+    /* Until then that process shares a function's memory, or counts as one of the tree. */
+    if (p->gate[0] >= 0) {
         close(p->gate[1]);
         while (read(p->gate[0], &byte, 1) < 0 && errno == EINTR) {
         }
@@ -1469,7 +1505,8 @@ static int sbx__child(void *arg) {
     if (p->cgroup >= 0 && write(p->cgroup, "0", 1) != 1) sbx__quit_with(report, SBX_STEP_CGROUP, 0);
     if (p->fn && p->result >= 0) {
         void *(*volatile map)(void *, size_t, int, int, int, off_t) = mmap;
-        void *all = map(NULL, SBX__RET_AT + p->ret_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->result, 0);
+        void *all =
+            map(NULL, SBX__RET_AT + p->ret_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->result, 0);
         if (all == MAP_FAILED) sbx__quit_with(report, SBX_STEP_MEMORY, 0);
         p->shared = (sbx__shared *)all;
     }
@@ -1585,7 +1622,7 @@ static int sbx__put(const char *path, const char *text) {
     return ok;
 }
 
-/* The program has the same user, but no capability: one of its own keeps pid 1 from being traced. */
+/* The program has the same user, but no capability: one keeps pid 1 from being traced by it. */
 static void sbx__keep_out(void) {
     unsigned caps[8];
     memset(caps, 0, sizeof caps);
@@ -1624,15 +1661,14 @@ static const struct {
 #endif
 /* clang-format on */
 
-/* Into memory of its own; -1 where that cannot be. Newer kernels want to hear that it will be run. */
+/* In memory of its own; -1 where that cannot be. Newer kernels want to hear that it will be run. */
 static int sbx__open_image(void) {
     int fd = -1;
 #if SBX__ARCH == 0xC000003Eu || SBX__ARCH == 0xC00000B7u
     fd = (int)syscall(SYS_memfd_create, "sbx-init", 0x11);
     if (fd < 0 && errno == EINVAL) fd = (int)syscall(SYS_memfd_create, "sbx-init", 1);
     fd = sbx__move_up(fd, 5);
-    if (fd >= 0 && write(fd, &sbx__init_image, sizeof sbx__init_image) != (ssize_t)sizeof sbx__init_image)
-        sbx__close(&fd);
+    if (fd >= 0 && write(fd, &sbx__init_image, sizeof sbx__init_image) < 160) sbx__close(&fd);
 #endif
     return fd;
 }
@@ -1651,13 +1687,15 @@ static int sbx__init_child(void *arg) {
     ignore.sa_handler = SIG_IGN;
     if (p->user_ns) {
         sbx__put("/proc/self/setgroups", "deny");
-        ok = sbx__put("/proc/self/uid_map", p->uid_map) && sbx__put("/proc/self/gid_map", p->gid_map);
+        ok = sbx__put("/proc/self/uid_map", p->uid_map) &&
+             sbx__put("/proc/self/gid_map", p->gid_map);
     }
     ok = ok && setsid() > 0 && sbx__dup(p->life, 0, 0) == 0 && sbx__dup(p->null, 1, 0) == 1 &&
          sbx__dup(p->null, 2, 0) == 2 && sbx__dup(report, 3, O_CLOEXEC) == 3;
     if (ok) report = 3;
     ok = ok && (p->image < 0 || sbx__dup(p->image, 4, O_CLOEXEC) == 4);
-    if (!ok || chdir("/") != 0) sbx__quit_with(report, SBX_STEP_CONTAIN, 0); /* no directory is kept busy */
+    /* No directory is kept busy. */
+    if (!ok || chdir("/") != 0) sbx__quit_with(report, SBX_STEP_CONTAIN, 0);
     sbx__close_from(p->image < 0 ? 4 : 5);
     sbx__reset_signals(SBX__SIGNALS);
     sigaction(SIGCHLD, &ignore, NULL); /* orphans that end here are collected by the kernel */
@@ -1675,7 +1713,8 @@ static int sbx__init_child(void *arg) {
 /* Ends the namespace: two ways, since pid 1 may be stopped, and the call may be missing. */
 static void sbx__kill_init(sbx *b) {
     sbx__close(&b->fd[SBX__LIFE]);
-    if (syscall(SBX__NR_pidfd_send_signal, b->fd[SBX__INIT], SIGKILL, NULL, 0) != 0 && errno != ESRCH)
+    if (syscall(SBX__NR_pidfd_send_signal, b->fd[SBX__INIT], SIGKILL, NULL, 0) != 0 &&
+        errno != ESRCH)
         kill(b->init, SIGKILL);
 }
 
@@ -1689,9 +1728,12 @@ static void sbx__end_init(sbx *b) {
     b->init = 0;
 }
 
+static int sbx__namespaces(const sbx__plan *p) {
+    return SBX__CLONE_NEWPID | (p->user_ns ? SBX__CLONE_NEWUSER : 0);
+}
+
 static int sbx__try_init(sbx__plan *p, sbx *b, sbx__failure *f) {
-    int flags = SBX__CLONE_NEWPID | (p->user_ns ? SBX__CLONE_NEWUSER : 0) | SBX__CLONE_PIDFD | SIGCHLD;
-    int told = -1, pidfd = -1;
+    int flags = sbx__namespaces(p) | SBX__CLONE_PIDFD | SIGCHLD, told = -1, pidfd = -1;
     sigset_t all, before;
     ssize_t n = -1;
     memset(f, 0, sizeof *f);
@@ -1724,8 +1766,8 @@ static int sbx__start_init(sbx__plan *p, sbx *b) {
     errno = ENOENT;
     if (!sbx__can_watch()) return 0; /* whoever is left behind could not be found */
     p->user_ns = geteuid() != 0; /* root needs none, so that ids stay what they are */
-    p->init_path = access("/bin/cat", X_OK) == 0 ? "/bin/cat"
-                   : access("/usr/bin/cat", X_OK) == 0 ? "/usr/bin/cat" : NULL;
+    if (access("/usr/bin/cat", X_OK) == 0) p->init_path = "/usr/bin/cat";
+    if (access("/bin/cat", X_OK) == 0) p->init_path = "/bin/cat";
     snprintf(p->uid_map, sizeof p->uid_map, "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
     snprintf(p->gid_map, sizeof p->gid_map, "%u %u 1", (unsigned)getegid(), (unsigned)getegid());
     p->image = sbx__open_image();
@@ -1778,7 +1820,7 @@ static int sbx__enter_child(void *arg) {
         stack = (char *)room + p->fn_stack;
     }
     if (p->gate[0] < 0) flags |= SBX__CLONE_VFORK;
-    if (syscall(SYS_setns, p->init_fd, SBX__CLONE_NEWPID | (p->user_ns ? SBX__CLONE_NEWUSER : 0)) == 0)
+    if (syscall(SYS_setns, p->init_fd, sbx__namespaces(p)) == 0)
         pid = clone(sbx__child, stack, flags | SIGCHLD, p, &pidfd);
     if (pid < 0) sbx__quit_with(p->report, SBX_STEP_CONTAIN, 0);
     sbx__send_fd(p->report, pidfd, SBX__EXIT, (int)pid);
@@ -1786,24 +1828,27 @@ static int sbx__enter_child(void *arg) {
     return 0;
 }
 
+/* Which PID namespace a process is in; 0 = gone. */
+static unsigned long long sbx__pid_ns(int proc, int pid) {
+    char path[32], text[64];
+    ssize_t n;
+    snprintf(path, sizeof path, "%d/ns/pid", pid);
+    n = readlinkat(proc, path, text, sizeof text - 1);
+    text[n > 0 ? n : 0] = 0; /* "pid:[4026531836]" */
+    return n > 5 ? strtoull(text + 5, NULL, 10) : 0;
+}
+
 /* Grandchildren that clone(CLONE_PARENT) made children of the host hold the namespace, as zombies,
    until the host collects them. They are told by their namespace, not by their number. */
 static void sbx__collect_strays(const sbx *b) {
-    char path[64], ours[64], theirs[64];
     int pid, proc = sbx__open_proc();
-    DIR *dir = NULL;
+    unsigned long long ours = sbx__pid_ns(proc, (int)b->init);
+    DIR *dir = ours ? sbx__list(proc) : NULL;
     sbx__task t;
-    ssize_t n;
-    snprintf(path, sizeof path, "%d/ns/pid", (int)b->init);
-    n = readlinkat(proc, path, ours, sizeof ours);
-    if (n > 0) dir = sbx__list(proc);
-    while (dir && (pid = sbx__next_pid(dir)) != 0) {
-        if (pid == (int)b->init || !sbx__proc_stat(proc, pid, &t) || t.parent != (int)getpid())
-            continue;
-        snprintf(path, sizeof path, "%d/ns/pid", pid);
-        if (readlinkat(proc, path, theirs, sizeof theirs) == n && memcmp(ours, theirs, (size_t)n) == 0)
+    while (dir && (pid = sbx__next_pid(dir)) != 0)
+        if (pid != (int)b->init && sbx__proc_stat(proc, pid, &t) && t.parent == (int)getpid() &&
+            sbx__pid_ns(proc, pid) == ours)
             sbx__collect((pid_t)pid, WNOHANG, NULL);
-    }
     if (dir) closedir(dir);
     sbx__close(&proc);
 }
@@ -1838,7 +1883,8 @@ static int sbx__cgroup_put(const char *group, const char *file, const char *text
 
 static long long sbx__cgroup_get(const sbx *b, const char *file, const char *label) {
     char path[PATH_MAX], text[1024];
-    if (!sbx__read_file(AT_FDCWD, sbx__cgroup_file(b->cgroup, file, path), text, sizeof text)) return -1;
+    if (!sbx__read_file(AT_FDCWD, sbx__cgroup_file(b->cgroup, file, path), text, sizeof text))
+        return -1;
     return sbx__number_after(text, label, -1);
 }
 
@@ -1849,12 +1895,14 @@ static const char *sbx__make_cgroup(sbx__plan *p, sbx *b, size_t room) {
     /* Fails, harmlessly, where it was done already or somebody else has to do it. */
     sbx__cgroup_put(cfg->cgroup, "cgroup.subtree_control", "+memory");
     sbx__cgroup_put(cfg->cgroup, "cgroup.subtree_control", "+pids");
-    if (access(sbx__cgroup_file(cfg->cgroup, "cgroup.procs", path), F_OK) != 0) return "cgroup.procs";
+    if (access(sbx__cgroup_file(cfg->cgroup, "cgroup.procs", path), F_OK) != 0)
+        return "cgroup.procs";
     snprintf(b->cgroup, room, "%s/sbx-%d-%llx", cfg->cgroup, (int)getpid(),
              (unsigned long long)sbx__now() << 16 ^ (unsigned long long)(size_t)b);
     if (mkdir(b->cgroup, 0755) != 0) return "a new group";
     snprintf(number, sizeof number, "%lld", cfg->memory_bytes);
-    if (cfg->memory_bytes >= 0 && !sbx__cgroup_put(b->cgroup, "memory.max", number)) return "memory.max";
+    if (cfg->memory_bytes >= 0 && !sbx__cgroup_put(b->cgroup, "memory.max", number))
+        return "memory.max";
     sbx__cgroup_put(b->cgroup, "memory.swap.max", "0"); /* where swap is counted at all */
     sbx__cgroup_put(b->cgroup, "memory.oom.group", "1");
     snprintf(number, sizeof number, "%lld", cfg->processes);
@@ -1914,17 +1962,18 @@ static void sbx__stop(sbx *b, unsigned reason);
 
 /* clang-format off */
 /* What "the system" is: programs, libraries, and the settings that ordinary programs read. Of /etc
-   only what is public, because a host that is root could read all of it. /proc is the tree's own. */
+   only what is public: a host that is root could read all of it. /proc is the tree's own. */
 static const char *const sbx__system[] = {
-    "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32", "/opt", "/nix/store", "/gnu/store",
-    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
+    "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32", "/opt", "/nix/store",
+    "/gnu/store", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
     "/etc/alternatives", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts",
     "/etc/host.conf", "/etc/resolv.conf", "/etc/services", "/etc/protocols", "/etc/localtime",
     "/etc/timezone", "/etc/locale.alias", "/etc/locale.conf", "/etc/os-release", "/etc/mime.types",
     "/etc/magic", "/etc/terminfo", "/etc/inputrc", "/etc/profile", "/etc/profile.d",
-    "/etc/bash.bashrc", "/etc/bashrc", "/etc/gitconfig", "/etc/fonts", "/etc/perl", "/etc/ssl/certs",
-    "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/tls/openssl.cnf",
-    "/etc/python3", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13", "/etc/java",
+    "/etc/bash.bashrc", "/etc/bashrc", "/etc/gitconfig", "/etc/fonts", "/etc/perl",
+    "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/pki/tls/certs",
+    "/etc/pki/tls/openssl.cnf", "/etc/java",
+    "/etc/python3", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13", "/etc/python3.14",
     "/etc/java-8-openjdk", "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk",
     "/etc/java-25-openjdk", "/sys/devices/system/cpu", "/sys/kernel/mm/transparent_hugepage", NULL};
 static const char *const sbx__devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
@@ -1938,7 +1987,7 @@ typedef struct sbx__rule {
     int number;
     const char *name;
     unsigned char check, when, arg; /* the argument, ... */
-    unsigned mask, value[4];        /* ... after the mask, is one of these, or none, or has the bits */
+    unsigned mask, value[4];        /* ... after the mask, is one of these, or has the bits */
 } sbx__rule;
 
 #define SBX__DENY(call) {SYS_##call, #call, SBX__DENIED, SBX__ALWAYS, 0, 0, {0, 0, 0, 0}}
@@ -1952,7 +2001,7 @@ static const sbx__rule sbx__rules[] = {
     /* They would go round the filter, and runtimes do without: to them they do not exist. */
     SBX__HIDE_NR(425, "io_uring_setup"), SBX__HIDE_NR(426, "io_uring_enter"),
     SBX__HIDE_NR(427, "io_uring_register"),
-    SBX__HIDE_NR(435, "clone3"), SBX__HIDE_NR(437, "openat2"), /* a filter cannot look into memory */
+    SBX__HIDE_NR(435, "clone3"), SBX__HIDE_NR(437, "openat2"), /* their flags are in memory */
     /* Memory that no process owns once it is unmapped, so that no limit counts it. */
     SBX__HIDE_NR(SYS_memfd_create, "memfd_create"), SBX__HIDE_NR(447, "memfd_secret"),
     /* Other processes' memory and descriptors. */
@@ -1973,16 +2022,17 @@ static const sbx__rule sbx__rules[] = {
     SBX__DENY_NR(430, "fsopen"), SBX__DENY_NR(431, "fsconfig"), SBX__DENY_NR(432, "fsmount"),
     SBX__DENY_NR(433, "fspick"), SBX__DENY_NR(442, "mount_setattr"),
     SBX__DENY_NR(467, "open_tree_attr"),
-    /* CLONE_NEW..., and CLONE_PARENT, which makes a child of the host. Threads have CLONE_THREAD. */
+    /* CLONE_NEW..., and CLONE_PARENT: a child of the host. Threads have CLONE_THREAD. */
     SBX__CHECK(SBX__ALWAYS, clone, SBX__WITHOUT, 0, 0, 0x7E028000u, 0, 0, 0),
     SBX__CHECK(SBX__NO_SPAWN, clone, SBX__WITH, 0, 0, 0x00010000u, 0, 0, 0),
     /* Kernel interfaces with a history. */
     SBX__DENY(bpf), SBX__DENY(perf_event_open), SBX__DENY(add_key), SBX__DENY(request_key),
     SBX__DENY(keyctl),
-    SBX__CHECK(SBX__ALWAYS, personality, SBX__ONLY, 0, 0, 0xFFFFFFFFu, 0, 0, 0), /* asking is fine */
+    SBX__CHECK(SBX__ALWAYS, personality, SBX__ONLY, 0, 0, 0xFFFFFFFFu, 0, 0, 0), /* it asks */
     /* The machine: modules, power, swap, accounting, clocks, names, log. */
-    SBX__DENY(init_module), SBX__DENY(finit_module), SBX__DENY(delete_module), SBX__DENY(kexec_load),
-    SBX__DENY(reboot), SBX__DENY(swapon), SBX__DENY(swapoff), SBX__DENY(acct), SBX__DENY(quotactl),
+    SBX__DENY(init_module), SBX__DENY(finit_module), SBX__DENY(delete_module),
+    SBX__DENY(kexec_load), SBX__DENY(reboot), SBX__DENY(swapon), SBX__DENY(swapoff),
+    SBX__DENY(acct), SBX__DENY(quotactl),
     SBX__DENY_NR(443, "quotactl_fd"), SBX__DENY(settimeofday), SBX__DENY(clock_settime),
     SBX__DENY(clock_adjtime), SBX__DENY(adjtimex), SBX__DENY(sethostname), SBX__DENY(setdomainname),
     SBX__DENY(syslog), SBX__DENY(vhangup),
@@ -1993,8 +2043,8 @@ static const sbx__rule sbx__rules[] = {
     /* Priorities of everybody with this user id: PRIO_USER, IOPRIO_WHO_USER. */
     SBX__CHECK(SBX__ALWAYS, setpriority, SBX__NOT, 0, 0, 2u, 2u, 2u, 2u),
     SBX__CHECK(SBX__ALWAYS, ioprio_set, SBX__NOT, 0, 0, 3u, 3u, 3u, 3u),
-    /* Network: IPv4, IPv6, netlink. Unix sockets, with or without it: pairs of connected streams only,
-       because a pair of datagram sockets can still send to any address. */
+    /* Network: IPv4, IPv6, netlink. Unix sockets, with or without it: pairs of connected streams
+       only, because a pair of datagram sockets can still send to any address. */
     SBX__CHECK(SBX__NETWORK, socket, SBX__ONLY, 0, 0, 2u, 10u, 16u, 16u),
     SBX__DENY_IF(SBX__NO_NETWORK, socket), SBX__DENY_IF(SBX__NO_NETWORK, connect),
     SBX__DENY_IF(SBX__NO_NETWORK, bind), SBX__DENY_IF(SBX__NO_NETWORK, listen),
@@ -2035,12 +2085,14 @@ static const sbx__rule sbx__rules[] = {
 /* clang-format on */
 #define SBX__RULES ((int)(sizeof sbx__rules / sizeof sbx__rules[0]))
 
+/* clang-format off */
 enum { SBX__LOAD = 0x20, SBX__AND = 0x54, SBX__JEQ = 0x15, SBX__JGE = 0x35, SBX__JSET = 0x45,
        SBX__RET = 0x06 };
 #define SBX__RET_ALLOW 0x7FFF0000u
 #define SBX__RET_ERRNO 0x00050000u
 #define SBX__RET_NOTIFY 0x7FC00000u
 enum { SBX__TO_HIDE = 253, SBX__TO_DENY, SBX__TO_ALLOW }; /* jumps to the last three instructions */
+/* clang-format on */
 
 static void sbx__emit(sbx__plan *p, int code, unsigned k, int yes, int no) {
     sbx__insn *i = &p->filter[p->filter_size++];
@@ -2066,11 +2118,12 @@ static void sbx__emit_check(sbx__plan *p, const sbx__rule *rule, int pass) {
         sbx__emit(p, SBX__JEQ, rule->value[i], match ? match : last - i, i < last ? 0 : other);
 }
 
-/* Rows from..to, sorted, for the numbers low..high. The kernel runs the filter once for every number
-   when it is set: the numbers are halved, so that long ranges without a row pass soon. */
+/* Rows from..to, sorted, for the numbers low..high. The kernel runs the filter once for every
+   number when it is set: the range is halved, so that long stretches without a row pass soon. */
 static void sbx__emit_rows(sbx__plan *p, const sbx__rule *const *rows, int from, int to, int low,
                            int high) {
-    int mid = from, at = p->filter_size, first = rows[from]->number, past = rows[to - 1]->number + 1;
+    int first = rows[from]->number, past = rows[to - 1]->number + 1;
+    int mid = from, at = p->filter_size;
     while (mid < to && rows[mid]->number < low + (high - low) / 2) mid++;
     if (to - from > 2 && mid == from && first > low) {
         sbx__emit(p, SBX__JGE, (unsigned)first, 0, SBX__TO_ALLOW);
@@ -2108,7 +2161,8 @@ static void sbx__build_filter(sbx__plan *p, long landlock) {
         const sbx__rule *rule = &sbx__rules[i];
         if (rule->when == (policy->allow_network ? SBX__NO_NETWORK : SBX__NETWORK) ||
             (rule->when == SBX__NO_SPAWN && !policy->deny_spawn) ||
-            (rule->when == SBX__LANDLOCK_2 && landlock > 2)) continue;
+            (rule->when == SBX__LANDLOCK_2 && landlock > 2))
+            continue;
         for (k = count++; k > 0 && rows[k - 1]->number > rule->number; k--) rows[k] = rows[k - 1];
         rows[k] = rule;
     }
@@ -2137,7 +2191,7 @@ static const char *sbx__call_name(int number) {
     return "no name";
 }
 
-/* A rule for what stands at the path now: the kernel keeps the object, not the name. st may be NULL. */
+/* A rule for what stands at the path now: the kernel keeps the object, not the name. */
 static int sbx__allow(int ruleset, const char *path, unsigned access, struct stat *st) {
     int fd = open(path, SBX__O_PATH | O_CLOEXEC), ok = fd >= 0 && (!st || fstat(fd, st) == 0);
     ok = ok && (sbx__add_rule(ruleset, fd, access) || /* a file takes only the rights of files */
@@ -2173,16 +2227,17 @@ static long sbx__make_ruleset(sbx__plan *p, unsigned *all) {
     long version = syscall(SBX__NR_landlock_create_ruleset, NULL, 0, 1);
     int network = p->cfg.policy->allow_network;
     unsigned long long attr[3];
+    int size;
     *all = (1u << 13) - 1;
     if (version >= 2) *all |= SBX__REFER;
     if (version >= 3) *all |= SBX__TRUNCATE;
     if (version >= 5) *all |= SBX__IOCTL_DEV;
     attr[0] = *all;
-    attr[1] = version >= 4 && !network ? 3 : 0;              /* TCP: bind, connect */
-    attr[2] = version < 6 ? 0 : network ? 2 : 3;             /* to the outside: abstract sockets, signals */
-    if (version > 0)
-        p->ruleset = (int)syscall(SBX__NR_landlock_create_ruleset, attr,
-                                  version >= 6 ? 24 : version >= 4 ? 16 : 8, 0);
+    attr[1] = version >= 4 && !network ? 3 : 0; /* TCP: bind, connect */
+    /* To the outside: abstract sockets, signals. */
+    attr[2] = version < 6 ? 0 : network ? 2 : 3;
+    size = version >= 6 ? 24 : version >= 4 ? 16 : 8;
+    if (version > 0) p->ruleset = (int)syscall(SBX__NR_landlock_create_ruleset, attr, size, 0);
     p->ruleset = sbx__move_up(p->ruleset, 5); /* the child puts others below */
     return version;
 }
@@ -2190,16 +2245,18 @@ static long sbx__make_ruleset(sbx__plan *p, unsigned *all) {
 static int sbx__plan_policy(sbx__plan *p, sbx *b, sbx_result *r) {
     const sbx_policy *policy = p->cfg.policy;
     unsigned all, most;
+    size_t writable;
     struct stat st;
     long version;
     if (!policy) return 1;
     if (!SBX__ARCH)
         return sbx__refuse(r, SBX_STEP_POLICY, ENOSYS,
-                           "policy needs a system-call filter, and there is none for this architecture");
+                           "policy needs a system-call filter, which this architecture lacks here");
     version = sbx__make_ruleset(p, &all);
     if (p->ruleset < 0)
         return sbx__refuse(r, SBX_STEP_POLICY, errno,
-                           "policy needs Landlock (Linux 5.13, and switched on): %s", strerror(errno));
+                           "policy needs Landlock (Linux 5.13, and switched on): %s",
+                           strerror(errno));
     p->filter = (sbx__insn *)SBX_REALLOC(NULL, (8 + 9 * SBX__RULES) * sizeof *p->filter);
     if (!p->filter) return sbx__no_memory(r, "the policy");
     sbx__build_filter(p, version);
@@ -2211,7 +2268,8 @@ static int sbx__plan_policy(sbx__plan *p, sbx *b, sbx_result *r) {
         sbx__allow_trees(p, sbx__devices, most & ~(unsigned)SBX__EXECUTE, NULL, r);
     }
     if (!sbx__allow_trees(p, policy->read, SBX__READ_TREE, "read", r)) return 0;
-    p->writable = (sbx__writable *)sbx__zalloc((1 + sbx__count(policy->write)) * sizeof *p->writable);
+    writable = (1 + sbx__count(policy->write)) * sizeof *p->writable;
+    p->writable = (sbx__writable *)sbx__zalloc(writable);
     if (!p->writable) return sbx__no_memory(r, "the policy");
     if (!sbx__allow_trees(p, policy->write, most, "write", r)) return 0;
     b->enforced |= SBX_BY_LANDLOCK | SBX_BY_SECCOMP | SBX_BY_NO_NEW_PRIVS;
@@ -2227,7 +2285,12 @@ static void sbx__plan_policy_free(sbx__plan *p) {
 
 /* The child asked for something forbidden, and waits for an answer that it will not get. */
 static void sbx__read_notice(sbx *b) {
-    struct { unsigned long long id; unsigned pid, flags; int number; unsigned rest[15]; } notice;
+    struct {
+        unsigned long long id;
+        unsigned pid, flags;
+        int number;
+        unsigned rest[15];
+    } notice;
     struct pollfd one;
     memset(&notice, 0, sizeof notice); /* struct seccomp_notif */
     one.fd = b->fd[SBX__NOTIFY];
@@ -2255,34 +2318,44 @@ static const char *sbx__call_name(int number) { return number ? "no name" : ""; 
 
 /* ==== spawn ================================================================================== */
 
-/* Records until the end: descriptors, maybe a failure. Exec closes the other end: it has started. */
+#if SBX__LINUX
+/* One record. A descriptor that comes with it takes its place in the box. */
+static ssize_t sbx__receive(sbx *b, sbx__failure *f) {
+    sbx__packet packet;
+    ssize_t n;
+    int *fd;
+    sbx__pack(&packet, f);
+    n = recvmsg(b->fd[SBX__REPORT], &packet.head, MSG_CMSG_CLOEXEC);
+    if (n != (ssize_t)sizeof *f || f->step || f->which < 0 || f->which >= SBX__FDS) return n;
+    fd = &b->fd[f->which];
+    sbx__close(fd);
+    if (packet.head.msg_controllen >= CMSG_LEN(sizeof *fd)) /* else no number was free */
+        memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&packet.head)), sizeof *fd);
+    *fd = sbx__move_up(*fd, 3);
+    if (*fd > b->top_fd) b->top_fd = *fd;
+    if (f->which == SBX__EXIT) b->pid = (pid_t)f->error;
+    if (*fd < 0 && f->which == SBX__NOTIFY) { /* forbidden calls would go unheard */
+        f->step = SBX_STEP_POLICY;
+        f->error = EMFILE;
+        f->which = 3;
+    }
+    return n;
+}
+#endif
+
+/* Records until the end: descriptors, maybe a failure. Exec closes the other end: it has begun. */
 static void sbx__read_report(sbx *b) {
     sbx__failure f;
     ssize_t n = 1;
     while (n > 0) {
 #if SBX__LINUX
-        sbx__packet packet;
-        sbx__pack(&packet, &f);
-        if (b->enforced & SBX_BY_TREE) {
-            n = recvmsg(b->fd[SBX__REPORT], &packet.head, MSG_CMSG_CLOEXEC);
-            if (n == (ssize_t)sizeof f && f.step == SBX_STEP_NONE && f.which >= 0 && f.which < SBX__FDS) {
-                int *fd = &b->fd[f.which];
-                sbx__close(fd);
-                if (packet.head.msg_controllen >= CMSG_LEN(sizeof(int))) /* else no number was free */
-                    memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&packet.head)), sizeof *fd);
-                *fd = sbx__move_up(*fd, 3);
-                if (*fd > b->top_fd) b->top_fd = *fd;
-                if (f.which == SBX__EXIT) b->pid = (pid_t)f.error;
-                if (*fd >= 0 || f.which != SBX__NOTIFY) continue;
-                f.step = SBX_STEP_POLICY; /* forbidden calls would go unheard */
-                f.error = EMFILE;
-                f.which = 3;
-            }
-        } else
-#endif
+        if (b->enforced & SBX_BY_TREE) n = sbx__receive(b, &f);
+        else n = read(b->fd[SBX__REPORT], &f, sizeof f);
+#else
         n = read(b->fd[SBX__REPORT], &f, sizeof f);
+#endif
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-        if (n == (ssize_t)sizeof f) b->failure = f;
+        if (n == (ssize_t)sizeof f && f.step) b->failure = f;
     }
     sbx__close(&b->fd[SBX__REPORT]);
 }
@@ -2304,7 +2377,8 @@ static pid_t sbx__fork(sbx__plan *p, sbx *b) {
         char *top = sbx__stack_top(p);
         if (p->tree) pid = clone(first, top, flags, p);
         else pid = clone(first, top, flags | SIGCHLD | SBX__CLONE_PIDFD, p, &b->fd[SBX__EXIT]);
-        if (pid < 0 && errno == EINVAL && !p->tree) pid = clone(first, top, flags | SIGCHLD, p); /* qemu */
+        /* qemu. */
+        if (pid < 0 && errno == EINVAL && !p->tree) pid = clone(first, top, flags | SIGCHLD, p);
     }
 #endif
     if (p->fn || !SBX__LINUX) {
@@ -2316,7 +2390,8 @@ static pid_t sbx__fork(sbx__plan *p, sbx *b) {
         sbx__collect(pid, 0, NULL);
         close(p->report);
         if (p->gate[1] >= 0) close(p->gate[1]);
-        sbx__read_report(b); /* behind a gate a program shares our memory, plan and all, until exec */
+        /* Behind a gate a program shares our memory, plan and all, until exec. */
+        sbx__read_report(b);
         p->report = p->gate[1] = -1;
         pid = b->pid;
     }
@@ -2349,7 +2424,7 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
         if (!b->failure.step) b->failure.error = ECHILD;
         if (!b->failure.step) b->failure.step = SBX_STEP_CONTAIN;
     }
-    if (getrusage(RUSAGE_SELF, &host) == 0) b->host_peak = (long long)host.ru_maxrss * SBX__MAXRSS_UNIT;
+    if (getrusage(RUSAGE_SELF, &host) == 0) b->host_peak = sbx__maxrss(&host);
 #if SBX__LINUX
     if (b->fd[SBX__IN] >= 0 && b->input_left > SBX__CHUNK)
         fcntl(b->fd[SBX__IN], SBX__F_SETPIPE_SZ, SBX__BIG_PIPE);
@@ -2364,20 +2439,21 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
 }
 
 static void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_result *r) {
-    static const char *const policy[] = {"mounts of its own", "dropping privileges", "Landlock's rules",
-                                         "the system-call filter"};
+    static const char *const policy[] = {"mounts of its own", "dropping privileges",
+                                         "Landlock's rules", "the system-call filter"};
     const char *why = strerror(f->error), *what = "its descriptors";
     char shown[120];
     struct stat st;
     int exists;
     if (f->step == SBX_STEP_CWD) {
-        sbx__refuse(r, f->step, f->error, "cwd = \"%s\": %s", sbx__plain(shown, sizeof shown, p->cwd), why);
+        sbx__refuse(r, f->step, f->error, "cwd = \"%s\": %s",
+                    sbx__plain(shown, sizeof shown, p->cwd), why);
     } else if (f->step == SBX_STEP_EXEC) {
         exists = stat(p->path, &st) == 0;
         if (f->error == ENOENT && exists) why = "the interpreter or loader it names is missing";
         if (f->error == EACCES && exists) why = "it may not be run";
         if (f->error == EACCES && exists && S_ISDIR(st.st_mode)) why = "it is a directory";
-        if (f->error == ENOEXEC) why = "neither a program for this machine nor a script with a #! line";
+        if (f->error == ENOEXEC) why = "no program for this machine, and no script with a #! line";
         if (f->error == ETXTBSY) why = "somebody has it open for writing";
         sbx__refuse(r, f->step, f->error, "'%s' cannot be run: %s",
                     sbx__plain(shown, sizeof shown, p->path), why);
@@ -2430,7 +2506,8 @@ static void sbx__take(sbx *b, int i, size_t n, size_t room) {
         sbx__stop(b, SBX_SAW_CANCEL);
     if (keep == n) return;
     o->truncated = 1;
-    if (!room) { /* the host is out of memory: from here on nothing is kept, so that there is no hole */
+    /* The host is out of memory: from here on nothing is kept, so that there is no hole. */
+    if (!room) {
         b->failure.error = ENOMEM;
         b->cfg.output_bytes = b->kept;
     }
@@ -2457,8 +2534,11 @@ static void sbx__read(sbx *b, int k) {
             }
             return;
         }
-        if (!room && (room = sbx__room(b, i)) >= (size_t)n) memcpy(b->output[i].data + b->output[i].size, spare, (size_t)n);
-        sbx__take(b, i, (size_t)n, room >= (size_t)n ? room : 0);
+        if (!room && sbx__room(b, i) >= (size_t)n) {
+            memcpy(b->output[i].data + b->output[i].size, spare, (size_t)n);
+            room = (size_t)n;
+        }
+        sbx__take(b, i, (size_t)n, room);
         budget -= (size_t)n;
 #if SBX__LINUX
         if (!b->busy[i] && b->output[i].total >= SBX__CHUNK) { /* fewer, larger reads */
@@ -2557,8 +2637,8 @@ static int sbx__scan(const sbx *b, sbx__tasks *list) {
     return complete;
 }
 
-/* CPU time of the tree = the living, what they waited for, and what vanished unwaited. The ticks of a
-   vanished task are credited to its nearest living ancestor; what that one did not collect, the
+/* CPU time of the tree = the living, what they waited for, and what vanished unwaited. The ticks of
+   a vanished task are credited to its nearest living ancestor; what that one did not collect, the
    kernel has forgotten, and it is kept here. */
 static void sbx__settle_cpu(sbx *b, const sbx__tasks *fresh) {
     long long ticks = 0, rate = sysconf(_SC_CLK_TCK);
@@ -2595,8 +2675,12 @@ static void sbx__recount(sbx *b, long long now) {
     b->scan_at = now + (sbx__now() - now) * 20; /* never more than 5 % of a CPU */
 }
 
+static long long sbx__kib(const char *text, const char *label) {
+    return sbx__number_after(text, label, 0) * 1024;
+}
+
 /* A task's own share of its pages: divided by the number of sharers; of a function only what the
-   host does not have too. Dear: it walks the page tables. A task can hide that, but not its size. */
+   host does not have too. Dear: it walks the page tables. A task can hide that, not its size. */
 static long long sbx__share(const sbx *b, int pid, long long rss) {
     char text[2048];
     errno = 0;
@@ -2604,27 +2688,23 @@ static long long sbx__share(const sbx *b, int pid, long long rss) {
         if (errno != EACCES && errno != EPERM) return 0; /* it has ended meanwhile */
         return !b->call ? rss : rss > b->host_peak ? rss - b->host_peak : 0;
     }
-    if (!b->call)
-        return (sbx__number_after(text, "\nPss:", 0) + sbx__number_after(text, "\nSwapPss:", 0)) * 1024;
-    return (sbx__number_after(text, "\nPrivate_Clean:", 0) + sbx__number_after(text, "\nSwapPss:", 0) +
-            sbx__number_after(text, "\nPrivate_Dirty:", 0)) * 1024;
+    if (!b->call) return sbx__kib(text, "\nPss:") + sbx__kib(text, "\nSwapPss:");
+    return sbx__kib(text, "\nPrivate_Clean:") + sbx__kib(text, "\nPrivate_Dirty:") +
+           sbx__kib(text, "\nSwapPss:");
 }
 
 /* A member's number on the host's side; 0 = gone. */
 static int sbx__host_pid(const sbx *b, int pid) {
-    char path[32], ours[64], theirs[64], text[4096], *at;
+    char text[4096], *at;
     int host = 0, proc = sbx__open_proc();
-    DIR *dir = sbx__list(proc);
-    ssize_t n;
-    snprintf(path, sizeof path, "%d/ns/pid", (int)b->pid);
-    n = readlinkat(proc, path, ours, sizeof ours);
-    while (dir && n > 0 && (host = sbx__next_pid(dir)) != 0) {
+    unsigned long long ours = sbx__pid_ns(proc, (int)b->pid);
+    DIR *dir = ours ? sbx__list(proc) : NULL;
+    while (dir && (host = sbx__next_pid(dir)) != 0) {
         long long number = 0;
-        snprintf(path, sizeof path, "%d/ns/pid", host);
-        if (readlinkat(proc, path, theirs, sizeof theirs) != n || memcmp(ours, theirs, (size_t)n) != 0 ||
-            !sbx__proc_read(proc, host, "status", text, sizeof text))
+        if (sbx__pid_ns(proc, host) != ours ||
+            !sbx__proc_read(proc, host, "status", text, sizeof text) ||
+            !(at = strstr(text, "\nNSpid:")))
             continue;
-        if (!(at = strstr(text, "\nNSpid:"))) continue;
         for (at += 7; *at == '\t';) number = strtoll(at, &at, 10); /* the innermost is the last */
         if (number == pid) break;
     }
@@ -2636,10 +2716,11 @@ static int sbx__host_pid(const sbx *b, int pid) {
 /* Between vfork and exec a task lives in its parent's memory, which /proc then shows twice. Only
    twins are worth the question, and only large ones the search for their numbers. */
 static int sbx__borrows(const sbx *b, const sbx__task *t) {
-    const sbx__task *parent = t->no_exec && t->rss > 4 << 20 ? sbx__task_of(&b->tasks, t->parent) : NULL;
+    const sbx__task *parent = sbx__task_of(&b->tasks, t->parent);
     long long apart = parent ? parent->rss - t->rss : 0;
     int one = t->pid, two = t->parent;
-    if (!parent || apart > t->rss / 16 || apart < -t->rss / 16) return 0;
+    if (!t->no_exec || t->rss <= 4 << 20 || !parent) return 0;
+    if (apart > t->rss / 16 || apart < -t->rss / 16) return 0;
     if (b->self != (int)b->pid) {
         one = sbx__host_pid(b, one);
         two = sbx__host_pid(b, two);
@@ -2667,11 +2748,11 @@ static void sbx__weigh(sbx *b) {
         int pid = b->tasks.at[i].pid;
         long long rss, files, swap, peak, space;
         if (!sbx__proc_read(b->fd[SBX__PROC], pid, "status", text, sizeof text)) continue;
-        rss = sbx__number_after(text, "\nVmRSS:", 0) * 1024;
-        swap = sbx__number_after(text, "\nVmSwap:", 0) * 1024;
-        peak = sbx__number_after(text, "\nVmHWM:", 0) * 1024;
-        files = (sbx__number_after(text, "\nRssFile:", 0) + sbx__number_after(text, "\nRssShmem:", 0)) * 1024;
-        space = sbx__number_after(text, "\nVmPeak:", 0) * 1024;
+        rss = sbx__kib(text, "\nVmRSS:");
+        swap = sbx__kib(text, "\nVmSwap:");
+        peak = sbx__kib(text, "\nVmHWM:");
+        files = sbx__kib(text, "\nRssFile:") + sbx__kib(text, "\nRssShmem:");
+        space = sbx__kib(text, "\nVmPeak:");
         if (space > b->peak_space) b->peak_space = space;
         if (b->call) {
             rss = peak = sbx__share(b, pid, rss);
@@ -2684,7 +2765,8 @@ static void sbx__weigh(sbx *b) {
         if (peak > b->peak) b->peak = peak;
     }
     if (b->tasks.count > 1 && own + shared > b->peak && own + shared > b->weighed / 100 * 105) {
-        b->weighed = own + shared; /* forks share pages that look like their own: ask again, but rarely */
+        /* Forks share pages that look like their own: ask again, but rarely. */
+        b->weighed = own + shared;
         sbx__weigh_shares(b);
     }
     if (b->peak == 0) b->peak = -1; /* it had ended already */
@@ -2692,15 +2774,18 @@ static void sbx__weigh(sbx *b) {
 
 static int sbx__over_memory(sbx *b) {
     if (b->cfg.memory_bytes < 0 || !(b->enforced & SBX_BY_WATCH)) return 0;
-    if (b->tasks.count == 1) return b->peak > b->cfg.memory_bytes; /* the high-water mark is proof */
+    /* The high-water mark is proof. */
+    if (b->tasks.count == 1) return b->peak > b->cfg.memory_bytes;
     return b->used > b->cfg.memory_bytes && sbx__weigh_shares(b) > b->cfg.memory_bytes;
 }
 
 /* One look. Without a limit only the peak is wanted: more rarely as long as it stays the same. */
 static void sbx__sample(sbx *b, long long now) {
-    int watch = (b->enforced & SBX_BY_WATCH) != 0, space = (b->seen.saw & SBX_SAW_MEMORY_LIMIT) != 0;
+    int watch = (b->enforced & SBX_BY_WATCH) != 0;
+    int space = (b->seen.saw & SBX_SAW_MEMORY_LIMIT) != 0;
     long long before = b->peak, cost, left;
-    if (!b->self) { /* the tree's own /proc comes with the report; there the program is the first after pid 1 */
+    /* The tree's own /proc comes with the report; there the program is the first after pid 1. */
+    if (!b->self) {
         if (b->fd[SBX__REPORT] >= 0) sbx__read_report(b);
         b->self = b->fd[SBX__PROC] >= 0 ? 2 : (int)b->pid;
         if (b->fd[SBX__PROC] < 0) b->fd[SBX__PROC] = sbx__open_proc();
@@ -2719,7 +2804,8 @@ static void sbx__sample(sbx *b, long long now) {
     }
     if (b->cfg.cpu_ms >= 0 && b->cpu_us > b->cfg.cpu_ms * 1000) sbx__stop(b, SBX_SAW_CPU_SUM);
     if (b->sample_step < SBX__SAMPLE) b->sample_step *= 2;
-    else if (watch || space || b->cfg.cpu_ms >= 0 || b->peak != before) b->sample_step = SBX__SAMPLE;
+    else if (watch || space || b->cfg.cpu_ms >= 0 || b->peak != before)
+        b->sample_step = SBX__SAMPLE;
     else if (b->sample_step < 2 * SBX__SAMPLE * (1 + b->crowd / 16)) b->sample_step *= 2;
     left = b->sample_step; /* near a limit sooner: it may grow by 4 GB a second */
     if (space) left = (b->cfg.address_space_bytes - b->peak_space) / 4096;
@@ -2741,11 +2827,13 @@ static void sbx__sample(sbx *b, long long now) { b->sample_at = now ? SBX__NEVER
 static void sbx__signal(sbx *b, int number) {
     int sent = 0;
 #if SBX__LINUX
-    sent = b->fd[SBX__EXIT] >= 0 && (syscall(SBX__NR_pidfd_send_signal, b->fd[SBX__EXIT], number, NULL,
-                                             SBX__PIDFD_TO_GROUP) == 0 || errno == ESRCH);
+    int fd = b->fd[SBX__EXIT];
+    sent = syscall(SBX__NR_pidfd_send_signal, fd, number, NULL, SBX__PIDFD_TO_GROUP) == 0;
+    sent = sent || (fd >= 0 && errno == ESRCH);
 #endif
     if (!sent) kill(-b->pid, number);
-    if (b->fd[SBX__REPORT] >= 0 && b->state == SBX__RUNNING) kill(b->pid, number); /* no group yet? */
+    /* No group yet? */
+    if (b->fd[SBX__REPORT] >= 0 && b->state == SBX__RUNNING) kill(b->pid, number);
 }
 
 /* The reason is noted before the signal goes out, and only the first one counts. */
@@ -2792,7 +2880,8 @@ static int sbx__look(sbx *b) {
         if (syscall(SYS_ioctl, b->fd[SBX__EXIT], SBX__PIDFD_GET_INFO, &kept) == 0 &&
             kept.mask & SBX__PIDFD_INFO_EXIT) {
             int status = kept.exit_status;
-            sbx__note_status(b, WIFEXITED(status), WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+            if (WIFEXITED(status)) sbx__note_status(b, 1, WEXITSTATUS(status));
+            else sbx__note_status(b, 0, WTERMSIG(status));
             return 1;
         }
     }
@@ -2849,7 +2938,8 @@ static int sbx__is_empty(sbx *b, long long now) {
 
 /* Then read what is still in the pipes, and let go of them. */
 static void sbx__clear(sbx *b, long long now) {
-    static const int done[] = {SBX__IN, SBX__OUT, SBX__ERR, SBX__REPORT, SBX__NOTIFY, SBX__LIFE, SBX__PROC};
+    static const int done[] = {SBX__IN,     SBX__OUT,  SBX__ERR, SBX__REPORT,
+                               SBX__NOTIFY, SBX__LIFE, SBX__PROC};
     size_t i;
     if (!sbx__is_empty(b, now) && now < b->empty_by) {
         b->look_at = now + b->look_step;
@@ -2898,7 +2988,8 @@ static void sbx__turn(sbx *b, unsigned ready, long long now) {
         read(b->fd[SBX__CANCEL], &note, sizeof note) > 0)
         sbx__stop_running(b, SBX_SAW_CANCEL, now);
     if (b->state == SBX__RUNNING) sbx__on_time(b, now);
-    if (b->state == SBX__LEAVING && (now >= b->look_at || ready & 1u << SBX__INIT)) sbx__clear(b, now);
+    if (b->state == SBX__LEAVING && (now >= b->look_at || ready & 1u << SBX__INIT))
+        sbx__clear(b, now);
 }
 
 /* When the box needs a turn although no descriptor calls for one. */
@@ -2920,6 +3011,12 @@ static int sbx__wants(const sbx *b, int k) {
 
 #define SBX__BITS (8 * (int)sizeof(unsigned long))
 
+/* The word of a bitmap that holds a descriptor, and its bit there. map[1] is for writing. */
+static unsigned long *sbx__word(unsigned long *const *map, const sbx *b, int k) {
+    return &map[k == SBX__IN][b->fd[k] / SBX__BITS];
+}
+static unsigned long sbx__bit(const sbx *b, int k) { return 1ul << b->fd[k] % SBX__BITS; }
+
 /* One select() over all boxes, with a bitmap as large as the highest descriptor asks for; then a
    turn for every box that is ready or due. */
 static void sbx__select(sbx *const *boxes, int count, int top, long long wait) {
@@ -2939,8 +3036,7 @@ static void sbx__select(sbx *const *boxes, int count, int top, long long wait) {
     if (map[0]) memset(map[0], 0, 2 * words * sizeof *few);
     for (i = 0; map[0] && i < count; i++)
         for (k = 0; boxes[i] && k < SBX__FDS; k++)
-            if (sbx__wants(boxes[i], k))
-                map[k == SBX__IN][boxes[i]->fd[k] / SBX__BITS] |= 1ul << boxes[i]->fd[k] % SBX__BITS;
+            if (sbx__wants(boxes[i], k)) *sbx__word(map, boxes[i], k) |= sbx__bit(boxes[i], k);
     n = select(map[0] ? top + 1 : 0, (fd_set *)(void *)map[0], (fd_set *)(void *)map[1], NULL, &tv);
     now = sbx__now();
     for (i = 0; i < count; i++) {
@@ -2949,8 +3045,7 @@ static void sbx__select(sbx *const *boxes, int count, int top, long long wait) {
         if (!b || b->state == SBX__ENDED) continue;
         b->crowd = count;
         for (k = 0; n > 0 && map[0] && k < SBX__FDS; k++)
-            if (sbx__wants(b, k) && map[k == SBX__IN][b->fd[k] / SBX__BITS] >> b->fd[k] % SBX__BITS & 1)
-                ready |= 1u << k;
+            if (sbx__wants(b, k) && *sbx__word(map, b, k) & sbx__bit(b, k)) ready |= 1u << k;
         if (ready || now >= sbx__wake(b)) sbx__turn(b, ready, now);
     }
     if (map[0] != few) SBX_FREE(map[0]);
@@ -2979,12 +3074,14 @@ static int sbx__wait(sbx *const *boxes, int count, long long until) {
 
 /* The table at the top of the file, row by row. */
 SBX_API sbx_verdict sbx_classify(const sbx_evidence *e, int *certain) {
+    /* clang-format off */
     static const struct { unsigned saw; sbx_verdict verdict; } proven[] = {
         {SBX_SAW_START_FAILED, SBX_NOT_STARTED}, {SBX_SAW_CANCEL, SBX_CANCELLED},
         {SBX_SAW_DEADLINE, SBX_TIMED_OUT},       {SBX_SAW_CPU_SUM, SBX_CPU_LIMIT},
         {SBX_SAW_MEMORY_SUM, SBX_MEMORY_LIMIT},  {SBX_SAW_OUTPUT_CAP, SBX_OUTPUT_LIMIT},
         {SBX_SAW_OOM_KILL, SBX_MEMORY_LIMIT},    {SBX_SAW_DENIED, SBX_DENIED},
         {SBX_SAW_NO_STATUS, SBX_LOST}};
+    /* clang-format on */
     unsigned memory = e->saw & SBX_SAW_MEMORY_LIMIT, file = e->saw & SBX_SAW_FILE_LIMIT;
     int ignored;
     size_t i;
@@ -3033,11 +3130,13 @@ static int sbx__fetch(const sbx *b, void *to, size_t from, size_t size) {
 
 /* The last facts, which only show when all is over. */
 static void sbx__observe(sbx *b, const sbx_result *r) {
+    /* clang-format off */
     static const char *const memory[] = {
         "memoryerror", "bad_alloc", "out of memory", "outofmemory", "cannot allocate memory",
         "memory exhausted", "allocation fail", "failed to allocate", "could not allocate",
         "not enough memory", "insufficient memory", "could not reserve", "failed to reserve",
         "no more memory", "process oom", "failed to map segment", "cannot allocate", NULL};
+    /* clang-format on */
     /* A thread that cannot start lacks a stack, if the number of tasks is not limited. */
     static const char *const thread[] = {"resource temporarily unavailable", "start new thread",
                                          "native thread", NULL};
@@ -3045,7 +3144,7 @@ static void sbx__observe(sbx *b, const sbx_result *r) {
     static const char *const file[] = {"file too large", "file size limit", "efbig", NULL};
     const sbx_output *said = &b->output[b->cfg.err == SBX_MERGE ? 0 : 1];
     sbx_evidence *e = &b->seen;
-    long long space = b->cfg.address_space_bytes, most = (long long)b->usage.ru_maxrss * SBX__MAXRSS_UNIT;
+    long long space = b->cfg.address_space_bytes, most = sbx__maxrss(&b->usage);
     int summed = b->enforced & SBX_BY_WATCH || b->cgroup; /* the kernel's limit is a second above */
     sbx_output told; /* by sbx_fail */
     memset(&told, 0, sizeof told);
@@ -3059,7 +3158,7 @@ static void sbx__observe(sbx *b, const sbx_result *r) {
         e->saw |= SBX_SAW_CPU_SPENT;
     if (b->cfg.memory_bytes >= 0 && b->enforced & SBX_BY_WATCH && !b->call && !b->stopping &&
         most > b->host_peak && most > b->cfg.memory_bytes)
-        e->saw |= SBX_SAW_MEMORY_SUM; /* a burst that ended before the next look is still in the books */
+        e->saw |= SBX_SAW_MEMORY_SUM; /* a burst between two looks is still in the books */
     if (e->saw & SBX_SAW_MEMORY_LIMIT) {
         if (sbx__speaks_of(said, memory) || sbx__speaks_of(&told, memory) ||
             sbx__speaks_of(&b->output[0], java) ||
@@ -3081,7 +3180,9 @@ static void sbx__describe(const sbx *b, sbx_result *r) {
     size_t n = sizeof r->message;
     switch (r->verdict) {
     case SBX_TIMED_OUT:
-        if (b->late) snprintf(to, n, "%s had not started when its %lld ms limit was over", who, c->timeout_ms);
+        if (b->late)
+            snprintf(to, n, "%s had not started when its %lld ms limit was over", who,
+                     c->timeout_ms);
         else snprintf(to, n, "%s ran past its %lld ms limit%s", who, c->timeout_ms, killed);
         break;
     case SBX_CPU_LIMIT:
@@ -3089,16 +3190,24 @@ static void sbx__describe(const sbx *b, sbx_result *r) {
         break;
     case SBX_MEMORY_LIMIT:
         if (b->seen.saw & SBX_SAW_OOM_KILL) killed = " and was killed";
-        if (r->certain) snprintf(to, n, "%s used more than its %lld bytes of memory%s", who, c->memory_bytes, killed);
-        else snprintf(to, n, "%s seems to have run out of its %lld bytes of memory", who, c->address_space_bytes);
+        if (r->certain)
+            snprintf(to, n, "%s used more than its %lld bytes of memory%s", who, c->memory_bytes,
+                     killed);
+        else
+            snprintf(to, n, "%s seems to have run out of its %lld bytes of memory", who,
+                     c->address_space_bytes);
         break;
     case SBX_OUTPUT_LIMIT:
         r->sys_errno = b->failure.error;
-        if (r->sys_errno) snprintf(to, n, "%s wrote more output than the host had memory for%s", who, killed);
-        else snprintf(to, n, "%s wrote more than its %lld bytes of output%s", who, c->output_bytes, killed);
+        if (r->sys_errno)
+            snprintf(to, n, "%s wrote more output than the host had memory for%s", who, killed);
+        else
+            snprintf(to, n, "%s wrote more than its %lld bytes of output%s", who, c->output_bytes,
+                     killed);
         break;
     case SBX_FILE_LIMIT:
-        snprintf(to, n, "%s seems to have reached its limit of %lld bytes in a file", who, c->file_bytes);
+        snprintf(to, n, "%s seems to have reached its limit of %lld bytes in a file", who,
+                 c->file_bytes);
         break;
     case SBX_DENIED:
         snprintf(to, n, "%s was killed for a forbidden system call: %s (number %d)", who,
@@ -3107,7 +3216,8 @@ static void sbx__describe(const sbx *b, sbx_result *r) {
     case SBX_CANCELLED: snprintf(to, n, "%s was cancelled%s", who, killed); break;
     case SBX_LOST: snprintf(to, n, "%s ran, but the host took its exit status away", who); break;
     case SBX_CRASHED:
-        snprintf(to, n, "%s was ended by signal %d (%s)", who, r->signal, sbx__signal_name(r->signal));
+        snprintf(to, n, "%s was ended by signal %d (%s)", who, r->signal,
+                 sbx__signal_name(r->signal));
         break;
     case SBX_NO_RESULT:
         if (b->left.failed) sbx__plain(to, n, b->left.text);
@@ -3131,13 +3241,12 @@ static void sbx__hand_over(sbx_output *from, sbx_output *to) {
 }
 
 static sbx_verdict sbx__conclude(sbx *b, sbx_result *r) {
-    const struct rusage *u = &b->usage;
-    long long peak = (long long)u->ru_maxrss * SBX__MAXRSS_UNIT;
+    long long peak = sbx__maxrss(&b->usage);
     sbx__blank(r);
     r->user = b->cfg.user;
     r->wall_us = b->ended - b->started;
-    r->user_us = b->gone ? b->cpu_us : (long long)u->ru_utime.tv_sec * SBX__SECOND + u->ru_utime.tv_usec;
-    r->system_us = (long long)u->ru_stime.tv_sec * SBX__SECOND + u->ru_stime.tv_usec;
+    r->user_us = b->gone ? b->cpu_us : sbx__time_us(&b->usage.ru_utime);
+    r->system_us = sbx__time_us(&b->usage.ru_stime);
     /* ru_maxrss starts at the host's own size: only what is above that is the child's. */
     r->peak_bytes = peak > b->host_peak && !b->call && peak > b->peak ? peak : b->peak;
     sbx__observe(b, r);
@@ -3160,7 +3269,8 @@ static sbx *sbx__open(const sbx_config *config, sbx__plan *plan, int handle, sbx
     sbx *b;
     int ok;
     sbx__blank(r);
-    if (!config) return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "config = NULL: nothing to run"), (sbx *)NULL;
+    if (!config) sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "config = NULL: nothing to run");
+    if (!config) return NULL;
     p.cfg = *config;
     r->user = config->user;
     if (!sbx__check_program(config, p.fn, r) || !sbx__check_limits(&p.cfg, r) ||
@@ -3170,7 +3280,8 @@ static sbx *sbx__open(const sbx_config *config, sbx__plan *plan, int handle, sbx
     ok = ok && sbx__spawn(&p, b, r);
     if (ok) {
         sbx__turn(b, (p.fn ? 0 : 1u << SBX__REPORT) | 1u << SBX__IN, b->started);
-        while (b->state != SBX__ENDED && (p.fn || b->fd[SBX__REPORT] >= 0)) /* a function: all of it */
+        /* A function: all of it. */
+        while (b->state != SBX__ENDED && (p.fn || b->fd[SBX__REPORT] >= 0))
             sbx__select(&b, 1, b->top_fd, sbx__wake(b) - sbx__now());
         if (b->failure.step) {
             if (b->state == SBX__RUNNING) sbx__signal(b, SIGKILL);
@@ -3182,7 +3293,8 @@ static sbx *sbx__open(const sbx_config *config, sbx__plan *plan, int handle, sbx
     sbx__free_plan(&p);
     if (ok) return b;
     sbx__free_box(b);
-    if (r->step == SBX_STEP_CONTAIN && config->contain == SBX_CONTAIN_AUTO) { /* no way in: the group */
+    /* No way in: the group. */
+    if (r->step == SBX_STEP_CONTAIN && config->contain == SBX_CONTAIN_AUTO) {
         sbx_config group = *config;
         group.contain = SBX_CONTAIN_GROUP;
         return sbx__open(&group, plan, handle, r);
@@ -3219,7 +3331,9 @@ SBX_API int sbx_poll_any(sbx *const *boxes, int count, long long wait_ms) {
     return sbx__wait(boxes, count, forever ? SBX__NEVER : sbx__now() + wait_ms * 1000);
 }
 
-SBX_API int sbx_poll(sbx *box, long long wait_ms) { return !box || sbx_poll_any(&box, 1, wait_ms) == 0; }
+SBX_API int sbx_poll(sbx *box, long long wait_ms) {
+    return !box || sbx_poll_any(&box, 1, wait_ms) == 0;
+}
 
 SBX_API void sbx_get_watch(const sbx *box, sbx_watch *watch) {
     long long wake;
@@ -3392,9 +3506,11 @@ SBX_API void sbx_probe(sbx_caps *caps) {
 }
 
 SBX_API const char *sbx_verdict_name(sbx_verdict verdict) {
+    /* clang-format off */
     static const char *const names[] = {"ok", "exited", "crashed", "timed-out", "cpu-limit",
                                         "memory-limit", "output-limit", "file-limit", "denied",
                                         "cancelled", "no-result", "not-started", "lost"};
+    /* clang-format on */
     return (int)verdict >= 0 && verdict <= SBX_LOST ? names[verdict] : "unknown";
 }
 
@@ -3416,9 +3532,11 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling) {
     top = *ceiling;
     for (i = 0; i < SBX__FIELDS; i++) {
         long long *mine = sbx__value(config, i), *most = sbx__value(&top, i);
-        long long want = *mine ? *mine : sbx__fields[i].zero, limit = *most ? *most : sbx__fields[i].zero;
+        long long want = *mine ? *mine : sbx__fields[i].zero;
+        long long limit = *most ? *most : sbx__fields[i].zero;
         int grace = sbx__fields[i].offset == offsetof(sbx_config, grace_ms);
-        if (grace && limit == SBX_UNLIMITED) *mine = limit; /* there -1 is the least, not the most */
+        /* There -1 is the least, not the most. */
+        if (grace && limit == SBX_UNLIMITED) *mine = limit;
         else if (limit >= 0 && (want > limit || (want == SBX_UNLIMITED && !grace))) *mine = limit;
     }
     if (ceiling->contain == SBX_CONTAIN_TREE ||
@@ -3451,13 +3569,13 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling) {
    The above copyright notice and this permission notice shall be included in all copies or
    substantial portions of the Software.
 
-   THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT
-   NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+   THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING
+   BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
    NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM,
-   DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT
-   OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+   DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+   OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
 
    ---- Public domain ----
    This is free and unencumbered software released into the public domain. Anyone is free to copy,
-   modify, publish, use, compile, sell, or distribute this software, either in source code form or as
-   a compiled binary, for any purpose, commercial or non-commercial, and by any means. */
+   modify, publish, use, compile, sell, or distribute this software, either in source code form or
+   as a compiled binary, for any purpose, commercial or non-commercial, and by any means. */

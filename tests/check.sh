@@ -1,5 +1,5 @@
 #!/bin/sh
-# The longer checks, one by name: tidy, cppcheck, soak, valgrind, threads, treesoak, qemu. One line
+# The longer checks, one by name: format, tidy, cppcheck, soak, valgrind, threads, treesoak, qemu. One line
 # per case: ok, FAILED, or skipped with the reason; a tool that is not installed is skipped, never
 # passed.
 set -u
@@ -27,6 +27,20 @@ missing() { # TOOL
 }
 
 modes="-DSBX_LINUX_TOO -DSBX_NO_LINUX" # the first changes nothing; an empty word would get lost
+
+# What .clang-format says, as the version it was written for reads it; 100 columns in any case.
+format() {
+    awk 'length > 100 { print FILENAME ":" FNR; bad = 1 } END { exit bad }' sbx.h >"$log"
+    verdict "sbx.h: no line longer than 100 columns" $?
+    missing clang-format && return
+    case $(clang-format --version) in
+    *"version 14."*)
+        clang-format --dry-run -Werror sbx.h >"$log" 2>&1
+        verdict "sbx.h is formatted" $?
+        ;;
+    *) echo "skipped: format ($(clang-format --version), not 14)" ;;
+    esac
+}
 
 # Left out: what is a matter of taste, what C99 and C++11 in common do not allow, and three parts of
 # the analyser that cannot know an invariant: that only a call has a result area, that a descriptor
@@ -125,6 +139,7 @@ treesoak() {
 }
 
 case $1 in
+format) format ;;
 tidy) tidy ;;
 treesoak) treesoak ;;
 qemu) sh tests/qemu/run.sh || failed=1 ;;
