@@ -146,6 +146,7 @@ static const group groups[] = {
      {
          {"sbx_poll(box, 0)", "10MB", "poll", NULL, NULL, BELOW, 10, 0},
          {"once a frame, memory watched", "10MB", "poll-frames", NULL, NULL, SHOW, 0, 0},
+         {"the same with a group: all of /proc", "10MB", "poll-frames-group", NULL, NULL, SHOW, 0, 0},
          {NULL, NULL, NULL, NULL, NULL, SHOW, 0, 0},
      }},
     {"call",

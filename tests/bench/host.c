@@ -417,7 +417,7 @@ static double turn_10(void) {
 }
 
 /* What one sbx_poll(box, 0) costs a host that asks `count` times, `pause_us` apart. */
-static double poll_box(long long memory_bytes, int count, useconds_t pause_us) {
+static double poll_box(sbx_contain contain, long long memory_bytes, int count, useconds_t pause_us) {
     sbx_config config = plain("byte", NULL);
     sbx_result result;
     double us = 0;
@@ -427,6 +427,7 @@ static double poll_box(long long memory_bytes, int count, useconds_t pause_us) {
     if (pipe2(gate, O_CLOEXEC) != 0) return -1;
     config.in = SBX_FD;
     config.in_fd = gate[0];
+    config.contain = contain;
     config.memory_bytes = memory_bytes;
     box = sbx_start(&config, &result);
     if (box == NULL) return fail("start", &result);
@@ -443,11 +444,15 @@ static double poll_box(long long memory_bytes, int count, useconds_t pause_us) {
 }
 
 static double poll_quiet(void) {
-    return poll_box(0, 1000, 0);
+    return poll_box(SBX_CONTAIN_AUTO, 0, 1000, 0);
 }
 
 static double poll_frames(void) {
-    return poll_box(1 << 30, 10, 16667);
+    return poll_box(SBX_CONTAIN_AUTO, 1 << 30, 10, 16667);
+}
+
+static double poll_frames_group(void) {
+    return poll_box(SBX_CONTAIN_GROUP, 1 << 30, 10, 16667);
 }
 
 /* ---- a function in a child ------------------------------------------------------------------- */
@@ -521,6 +526,7 @@ static const operation operations[] = {
     {"turn-10", turn_10},
     {"poll", poll_quiet},
     {"poll-frames", poll_frames},
+    {"poll-frames-group", poll_frames_group},
     {"call", call_sbx},
 };
 
