@@ -49,16 +49,23 @@
    - Side channels, shared caches, disk space, disk and memory bandwidth; names and sizes of files
      (stat is never denied); system information in /proc; descriptors that the host hands over.
    - A function of sbx_call has a copy of all the host's memory, and its shared mappings.
-   - memory_bytes is watched, not reserved: a child can be over it for some milliseconds, and memory
-     in memfd, tmpfs or pipes is nobody's. Only cfg.cgroup counts it all.
+   - memory_bytes is watched, not reserved: a child can be over it for some milliseconds, longer in
+     a crowd of a thousand processes, and memory in memfd, tmpfs, pipes or unmapped shared pages is
+     nobody's. Only cfg.cgroup counts it all.
+   - A process that the host forks, without exec, while a box runs has a copy of its pipes: if the
+     host is killed then, the tree lives until that process ends.
    - cpu_ms misses processes that live for less than a clock tick and that nobody waits for.
-   - Root stays root: without a policy a root program can do what root can, in any tree.
+   - Root stays root: without a policy a root program can do what root can, in any tree: trace pid 1
+     and so outlive a killed host, or leave a cgroup.
+   - Without a policy, or in a group, a child can keep the host's thread in the kernel past the
+     deadline (a splice holds the pipe's lock): a tree ends all the same 2 to 3 seconds after
+     timeout_ms and grace_ms, a group when the child does.
 
    VERDICTS, AND WHAT THEY REST ON (sbx_classify; the first row that fits)
      not-started    a step before the program failed                                 certain
      cancelled      sbx_cancel, or on_output returned non-zero                       certain
      timed-out      the host stopped it at timeout_ms                                certain
-     cpu-limit      the host stopped it at cpu_ms, summed over the tree              certain
+     cpu-limit      it used more than cpu_ms, summed over the tree                   certain
      memory-limit   it used more than memory_bytes, summed over the tree             certain
      output-limit   more than output_bytes was written                               certain
      memory-limit   the cgroup counted an out-of-memory kill                         certain
@@ -78,7 +85,8 @@
      SBX_IMPLEMENTATION        this unit holds the implementation
      SBX_STATIC                ... and keeps it to itself
      SBX_API                   what stands before every declaration instead of extern
-     SBX_REALLOC, SBX_FREE     your allocator; both or neither. SBX_REALLOC(NULL, n) allocates
+     SBX_REALLOC, SBX_FREE     your allocator; both or neither. SBX_REALLOC(NULL, n) allocates,
+                               SBX_FREE(NULL) does nothing
      SBX_NO_LINUX              only the portable POSIX part, as on macOS and the BSDs
 
    PLATFORMS
@@ -181,7 +189,7 @@ typedef enum sbx_contain {
    run; nothing can be written; no network. */
 typedef struct sbx_policy {
     const char *const *read;  /* more trees to read and run, NULL-terminated */
-    const char *const *write; /* trees to read, run and write */
+    const char *const *write; /* trees to read, run and write; TMPDIR is the first, unless set */
     int no_system;            /* 1 = not even the system's trees */
     int allow_network;
     int deny_spawn;           /* 1 = no new processes (threads are fine) */
@@ -229,7 +237,7 @@ typedef struct sbx_output {
 /* What was observed: bits of sbx_evidence.saw and sbx_result.evidence. */
 #define SBX_SAW_START_FAILED 0x0001u  /* a step before the program failed */
 #define SBX_SAW_DEADLINE     0x0002u  /* the host stopped it: timeout_ms was over */
-#define SBX_SAW_CPU_SUM      0x0004u  /* the host stopped it: the tree's CPU time passed cpu_ms */
+#define SBX_SAW_CPU_SUM      0x0004u  /* the tree's CPU time passed cpu_ms */
 #define SBX_SAW_MEMORY_SUM   0x0008u  /* the tree's memory passed memory_bytes */
 #define SBX_SAW_OUTPUT_CAP   0x0010u  /* more than output_bytes was written */
 #define SBX_SAW_CANCEL       0x0020u  /* the host stopped it: sbx_cancel or the callback */
@@ -290,7 +298,8 @@ SBX_API void sbx_free(sbx_result *result); /* twice is fine, and so is an all-ze
 
 /* Running beside the host. sbx_start returns when the program has started, or NULL, and then the
    result says why. What goes on goes on inside sbx_poll: reading, limits, escalation. A poll waits
-   up to wait_ms (0 = never blocks, -1 = until the end). Every box must be finished: that closes its
+   up to wait_ms (0 = never blocks, -1 = until the end), but not longer than until an input that
+   sbx_write found full can take more. Every box must be finished: that closes its
    input, waits for its end and frees it. To drop one, cancel it first. */
 typedef struct sbx sbx;
 SBX_API sbx *sbx_start(const sbx_config *config, sbx_result *result);
@@ -398,10 +407,12 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #include <stdio_ext.h>
 #define SBX__USED(file) (__fbufsize(file) > 0) /* glibc gives a buffer at first use */
 #define SBX__PENDING(file) (__fpending(file) > 0)
+#define SBX__AT_END(file) (feof_unlocked(file) != 0) /* another thread may be reading */
 #define SBX__WALL 0x40000000 /* __WALL: children of any clone */
 #else
 #define SBX__USED(file) 1
 #define SBX__PENDING(file) 1
+#define SBX__AT_END(file) 1
 #define SBX__WALL 0
 #endif
 
@@ -430,6 +441,9 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__LINUX 1 /* clone, pidfd, /proc, namespaces, ...: each is still tried at run time */
 #include <dirent.h>
 #include <poll.h>
+#ifndef __GLIBC__
+#include <pthread.h>
+#endif
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -442,6 +456,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__CLONE_PIDFD 0x00001000
 #define SBX__CLONE_VFORK 0x00004000
 #define SBX__CLONE_PARENT 0x00008000
+#define SBX__CLONE_SET_TID 0x01200000 /* CHILD_SETTID, CHILD_CLEARTID */
 #define SBX__CLONE_NEWNS 0x00020000
 #define SBX__CLONE_NEWUSER 0x10000000
 #define SBX__CLONE_NEWPID 0x20000000
@@ -456,8 +471,10 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__CAP_VERSION 0x20080522u
 #define SBX__CAP_SYS_PTRACE 19
 #define SBX__PR_CAP_AMBIENT 47
+#define SBX__PR_GET_TID_ADDRESS 40
 #define SBX__NO_ROOT 0xEF /* securebits: user 0 has no capabilities by being user 0, for good */
 #define SBX__SECCOMP_NOTIF_RECV 0xC0502100ul
+#define SBX__NS_GET_PARENT 0xB702
 enum { /* these numbers are the same on every architecture */
     SBX__NR_pidfd_send_signal = 424, SBX__NR_open_tree = 428, SBX__NR_move_mount = 429,
     SBX__NR_pidfd_open = 434, SBX__NR_close_range = 436, SBX__NR_mount_setattr = 442,
@@ -518,7 +535,7 @@ int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 #define SBX__MAX_MS 1000000000000LL        /* about 31 years */
 #define SBX__MAX_BYTES (1LL << 50)
 #define SBX__MAX_COUNT (1LL << 30)
-#define SBX__RET_AT 256                    /* sbx_call: where ret stands in the shared pages */
+#define SBX__RET_AT 512                    /* sbx_call: where ret stands in the shared pages */
 
 /* ==== data: config -> plan -> box -> evidence -> result ====================================== */
 
@@ -534,7 +551,7 @@ typedef struct sbx__failure {        /* from a child that could not start */
 typedef struct sbx__shared {         /* sbx_call: what the child leaves, before ret */
     unsigned long long done;         /* the plan's token, once the function has returned 0 */
     int failed;                      /* sbx_fail was called: */
-    char text[200];
+    char text[256];
 } sbx__shared;
 
 typedef struct sbx__insn {           /* struct sock_filter */
@@ -563,6 +580,7 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     char **envp;
     const char *shell[4];            /* argv of cfg.command */
     int fd[3];                       /* become 0, 1, 2; -1 = the host's own stays */
+#define SBX__OWN_NULL (-2)           /* ... but for this: the child opens /dev/null */
     int report;                      /* close-on-exec: carries a sbx__failure, or just closes */
     int cgroup;                      /* cgroup.procs of the box's own group; -1 = none */
     sbx__limit limits[10];
@@ -570,7 +588,8 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     long long deadline;
     int tree, user_ns;               /* in the PID namespace of init_fd, and its user namespace */
     int init_fd, life, null, image;
-    int gate[2];                     /* in a tree: closes when the process that enters it is gone */
+    int gate[2];                     /* in a tree: opens when the process that enters it is gone */
+    int shares;                      /* the child wrote this: it is no copy of the host */
     const char *init_path;           /* of cat, if image cannot be run; NULL = the forked init */
     char uid_map[48], gid_map[48];
     int ruleset;                     /* Landlock; -1 = no policy */
@@ -595,6 +614,7 @@ typedef struct sbx__task {           /* a process of the tree, as /proc shows it
     long long cpu, reaped;           /* ticks: its own, and of children it waited for */
     long long credit;                /* ticks of vanished descendants */
     long long rss;                   /* bytes, at the last look */
+    int host;                        /* its number on the host's side; 0 = not asked for */
 } sbx__task;
 
 typedef struct sbx__tasks {
@@ -628,6 +648,7 @@ struct sbx {
     int stopping, killed;            /* a reason is noted; a signal was sent */
     int late;                        /* the deadline was over before the program could start */
     int gone;                        /* the host collected it first */
+    long long held;                  /* it has ended, but a tracer holds its status: until when */
     int denied;                      /* number of the forbidden system call */
     sbx_evidence seen;
     unsigned enforced;
@@ -726,6 +747,15 @@ static int sbx__pipe(int *read_end, int *write_end) {
     *write_end = sbx__move_up(fd[1], 3);
     return *read_end >= 0 && *write_end >= 0;
 }
+
+#if SBX__LINUX
+/* Memory as a file. Past the host's own limit on files, filling it would raise SIGXFSZ. */
+static int sbx__memfd(const char *name, unsigned flags, size_t size) {
+    struct rlimit most;
+    if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur < size) return -1;
+    return sbx__move_up((int)syscall(SYS_memfd_create, name, flags), 5);
+}
+#endif
 
 static int sbx__nonblocking(int fd) { return fcntl(fd, F_SETFL, O_NONBLOCK) == 0; }
 
@@ -991,14 +1021,16 @@ static int sbx__plan_program(sbx__plan *p, sbx_result *r) {
 }
 
 static int sbx__plan_tree(sbx__plan *p, sbx *b, sbx_result *r) {
-    const char *what = p->cfg.policy ? "policy" : "contain = SBX_CONTAIN_TREE";
+    const char *what = p->cfg.policy ? "policy" : "contain = SBX_CONTAIN_TREE", *hint = "";
     if (p->cfg.contain == SBX_CONTAIN_GROUP) return 1;
     p->tree = sbx__start_init(p, b);
     if (p->tree) b->enforced |= SBX_BY_TREE;
     if (p->tree || (p->cfg.contain == SBX_CONTAIN_AUTO && !p->cfg.policy)) return 1;
+    if (SBX__LINUX && (errno == EPERM || errno == ENOSPC || errno == EACCES) && geteuid() != 0)
+        hint = " (allow user namespaces, or run as root)";
     return sbx__refuse(r, p->cfg.policy ? SBX_STEP_POLICY : SBX_STEP_CONTAIN, errno,
                        "%s needs a PID namespace, and none can be had: %s%s", what, strerror(errno),
-                       SBX__LINUX ? " (allow user namespaces, or run as root)" : "");
+                       hint);
 }
 
 static void sbx__add_limit(sbx__plan *p, const char *name, int which, long long soft, int above) {
@@ -1056,6 +1088,8 @@ static int sbx__plan_stream(sbx__plan *p, sbx *b, int i, sbx_io mode, int fd) {
     int piped = mode == SBX_PIPE || (mode == SBX_DEFAULT && (i > 0 || p->cfg.input));
     if (mode == SBX_INHERIT || mode == SBX_MERGE) return 1;
     if (mode == SBX_FD) return (p->fd[i] = fcntl(fd, F_DUPFD_CLOEXEC, 3)) >= 0;
+    if (!piped && p->cfg.policy)
+        return (p->fd[i] = SBX__OWN_NULL) < 0; /* not on the host's mount */
     if (!piped) return (p->fd[i] = sbx__open_null()) >= 0;
     return (i == 0 ? sbx__pipe(&p->fd[0], &b->fd[SBX__IN]) : sbx__pipe(&b->fd[i], &p->fd[i])) &&
            sbx__nonblocking(b->fd[i]);
@@ -1064,16 +1098,13 @@ static int sbx__plan_stream(sbx__plan *p, sbx *b, int i, sbx_io mode, int fd) {
 /* A pipe; in a tree a socket, because descriptors come back through it. */
 static int sbx__plan_report(sbx__plan *p, sbx *b) {
 #if SBX__LINUX
-    int fd[2];
+    int gated = p->fn || (p->user_ns && b->enforced & SBX_BY_RLIMIT_NPROC), fd[2];
     if (p->tree) {
+        if (gated && !sbx__pipe(&p->gate[0], &p->gate[1])) return 0;
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0) return 0;
         b->fd[SBX__REPORT] = sbx__move_up(fd[0], 3);
         p->report = sbx__move_up(fd[1], 3);
-        if (b->fd[SBX__REPORT] < 0 || p->report < 0) return 0;
-        if (!p->fn && !(p->user_ns && b->enforced & SBX_BY_RLIMIT_NPROC))
-            return sbx__nonblocking(b->fd[SBX__REPORT]);
-        return sbx__pipe(&p->gate[0], &p->gate[1]) &&
-               (!p->fn || sbx__nonblocking(b->fd[SBX__REPORT]));
+        return p->report >= 0 && sbx__nonblocking(b->fd[SBX__REPORT]);
     }
 #endif
     return sbx__pipe(&b->fd[SBX__REPORT], &p->report) && sbx__nonblocking(b->fd[SBX__REPORT]);
@@ -1107,7 +1138,7 @@ static int sbx__plan_call(sbx__plan *p, sbx *b, sbx_result *r) {
     b->call = 1;
     b->shared_size = SBX__RET_AT + p->ret_size;
 #if SBX__LINUX /* only the child maps it: another thread's child would inherit a mapping of ours */
-    b->fd[SBX__RESULT] = sbx__move_up((int)syscall(SYS_memfd_create, "sbx", 1), 3);
+    b->fd[SBX__RESULT] = sbx__memfd("sbx", 1, b->shared_size);
     if (b->fd[SBX__RESULT] >= 0 && ftruncate(b->fd[SBX__RESULT], (off_t)b->shared_size) == 0)
         p->result = b->fd[SBX__RESULT];
 #endif
@@ -1125,7 +1156,7 @@ static int sbx__plan_call(sbx__plan *p, sbx *b, sbx_result *r) {
     else if (p->tree && getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < (rlim_t)(1u << 28))
         p->fn_stack = (size_t)stack.rlim_cur;
     p->fn_stack = (p->fn_stack + 2 * 65536) & ~(size_t)65535;
-    p->buffered[0] = SBX__USED(stdin) + (feof(stdin) != 0);
+    p->buffered[0] = SBX__USED(stdin) + SBX__AT_END(stdin);
     p->buffered[1] = SBX__PENDING(stdout);
     p->buffered[2] = SBX__PENDING(stderr);
     return 1;
@@ -1314,6 +1345,8 @@ static sbx_step sbx__become(const sbx__plan *p, int *report) {
 #endif
     for (i = 0; i < 3; i++) { /* every source is above 2, so that none is overwritten */
         int from = i == 2 && p->cfg.err == SBX_MERGE ? 1 : p->fd[i];
+        if (from == SBX__OWN_NULL) from = sbx__open_null();
+        if (from == -1 && p->fd[i] == SBX__OWN_NULL) return SBX_STEP_IO;
         if (from >= 0 ? sbx__dup(from, i, 0) < 0 : fcntl(i, F_SETFD, 0) < 0) return SBX_STEP_IO;
     }
     if (sbx__dup(*report, 3, O_CLOEXEC) < 0) return SBX_STEP_IO;
@@ -1429,7 +1462,8 @@ static int sbx__read_only_but(const sbx__plan *p) {
 
 /* In a tree: a /proc that shows the numbers the tree itself knows; it is also the host's eye, which
    cannot be put out. Some containers refuse that; without a policy the host's then stays visible,
-   which contains no less. Under a policy no later mount shows up, and everything but the writable
+   which contains no less. A function under a policy sees none: /proc/self/exe leads to the host's
+   file, past all mounts. Under a policy no later mount shows up, and everything but the writable
    trees becomes read-only, because Landlock does not guard modes, owners and times. */
 static int sbx__own_view(const sbx__plan *p) {
     const sbx_policy *policy = p->cfg.policy;
@@ -1440,7 +1474,8 @@ static int sbx__own_view(const sbx__plan *p) {
     if (ok && mount("proc", "/proc", "proc", flags, "") == 0)
         proc = open("/proc", SBX__O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (proc >= 0) sbx__send_fd(p->report, proc, SBX__PROC, 0);
-    else ok = ok && policy && policy->no_system && mount("none", "/proc", "tmpfs", flags, "") == 0;
+    ok = ok && (proc >= 0 || (policy && policy->no_system));
+    if (ok && policy && (p->fn || proc < 0)) ok = mount("none", "/proc", "tmpfs", flags, "") == 0;
     if (policy && (!ok || !sbx__read_only_but(p))) return 0;
     if (p->user_ns && getuid() != 0 && !sbx__drop_caps()) ok = 0; /* exec would drop them too */
     return ok || !policy;
@@ -1493,12 +1528,11 @@ static int sbx__child(void *arg) {
     sbx_step failed;
 #if SBX__LINUX
     char byte;
+    p->shares = 1;
     if (!p->fn) sbx__arm_deadline(p->deadline);
-    /* Until then that process shares a function's memory, or counts as one of the tree. */
-    if (p->gate[0] >= 0) {
-        close(p->gate[1]);
-        while (read(p->gate[0], &byte, 1) < 0 && errno == EINTR) {
-        }
+    /* Until then that process shares a function's memory, or counts as one of the tree. A byte
+       tells, not the end of the pipe: a copy of the host, from another thread, may hold it open. */
+    while (p->gate[0] >= 0 && read(p->gate[0], &byte, 1) < 0 && errno == EINTR) {
     }
     if (p->tree && !sbx__own_view(p)) sbx__quit_with(report, SBX_STEP_POLICY, 0);
 #endif
@@ -1526,7 +1560,8 @@ static int sbx__child(void *arg) {
 #if SBX__LINUX
 
 static size_t sbx__read_file(int dir, const char *path, char *text, size_t room) {
-    int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+    int fd =
+        openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* root may have put a FIFO there */
     ssize_t n = 0;
     if (fd >= 0) {
         do n = read(fd, text, room - 1);
@@ -1634,42 +1669,50 @@ static void sbx__keep_out(void) {
 
 /* clang-format off */
 #if SBX__ARCH == 0xC000003Eu || SBX__ARCH == 0xC00000B7u
-/* A whole program for pid 1: read(0, ...) until the end of the pipe, then exit_group(0). */
-static const struct {
+/* A whole program for pid 1: ppoll() until the end of the pipe at 0, or a time; exit_group(0). */
+static const struct sbx__image {
     unsigned char ident[16]; unsigned short type, machine; unsigned version;
     unsigned long long entry, segments, sections;
     unsigned flags; unsigned short size, segment_size, segment_count, none[3];
     unsigned kind, access; unsigned long long offset, address, physical, in_file, in_memory, align;
-    unsigned char code[40];
-} sbx__init_image = {
-    {0x7F, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 2, SBX__ARCH & 0xFFFFu, 1,
-    0x400078, 64, 0, 0, 64, 56, 1, {0, 0, 0}, 1, 5, 0, 0x400000, 0x400000, 160, 160, 4096,
 #ifdef __x86_64__
-    {0x31, 0xC0, 0x31, 0xFF,                        /* xor eax, eax; xor edi, edi: read, from 0 */
-     0x48, 0x8D, 0x74, 0x24, 0xF0,                  /* lea rsi, [rsp - 16] */
-     0xBA, 1, 0, 0, 0, 0x0F, 0x05,                  /* mov edx, 1; syscall */
-     0x85, 0xC0, 0x7F, 0xEC,                        /* test eax, eax; jg to the start */
-     0xB8, 231, 0, 0, 0, 0x31, 0xFF, 0x0F, 0x05}    /* mov eax, 231; xor edi, edi; syscall */
+    unsigned char code[48];
 #else
-    {0x00, 0x00, 0x80, 0xD2, 0xE1, 0x43, 0x00, 0xD1, /* mov x0, 0; sub x1, sp, 16 */
-     0x22, 0x00, 0x80, 0xD2, 0xE8, 0x07, 0x80, 0xD2, /* mov x2, 1; mov x8, 63: read */
-     0x01, 0x00, 0x00, 0xD4, 0x1F, 0x00, 0x00, 0xF1, /* svc 0; cmp x0, 0 */
-     0x4C, 0xFF, 0xFF, 0x54, 0xC8, 0x0B, 0x80, 0xD2, /* b.gt to the start; mov x8, 94: exit_group */
-     0x00, 0x00, 0x80, 0xD2, 0x01, 0x00, 0x00, 0xD4} /* mov x0, 0; svc 0 */
+    unsigned code[12];
 #endif
-};
+    long long seconds, nanoseconds;
+} sbx__image = {
+    {0x7F, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 2, SBX__ARCH & 0xFFFFu, 1,
+    0x400078, 64, 0, 0, 64, 56, 1, {0, 0, 0}, 1, 5, 0, 0x400000, 0x400000, 184, 184, 4096,
+#ifdef __x86_64__
+    {0xB8, 1, 0, 0, 0, 0x48, 0xC1, 0xE0, 32, 0x50,      /* mov eax, 1; shl rax, 32; push rax: */
+     0x48, 0x89, 0xE7, 0xBE, 1, 0, 0, 0,                /* mov rdi, rsp; mov esi, 1: POLLIN at 0 */
+     0x48, 0x8D, 0x15, 23, 0, 0, 0, 0x45, 0x31, 0xD2,   /* lea rdx, [rip + 23]; xor r10d, r10d */
+     0xB8, 0x0F, 1, 0, 0, 0x0F, 0x05,                   /* mov eax, 271; syscall */
+     0xB8, 231, 0, 0, 0, 0x31, 0xFF, 0x0F, 0x05, 0, 0, 0, 0}, /* mov eax, 231; xor edi, edi; ... */
+#else
+    {0xD2C00029u, 0xF81F0FE9u, 0x910003E0u,             /* mov x9, 1 << 32; str x9, [sp, -16]!; */
+     0xD2800021u, 0x10000102u, 0xD2800003u,             /* mov x0, sp; mov x1, 1; adr x2, seconds */
+     0xD2800928u, 0xD4000001u,                          /* mov x3, 0; mov x8, 73; svc 0 */
+     0xD2800BC8u, 0xD2800000u, 0xD4000001u, 0xD503201Fu}, /* mov x8, 94; mov x0, 0; svc 0; nop */
+#endif
+    0, 0};
 #endif
 /* clang-format on */
 
-/* In memory of its own; -1 where that cannot be. Newer kernels want to hear that it will be run. */
-static int sbx__open_image(void) {
+/* In memory of its own; -1 where that cannot be. Newer kernels want to hear that it will be run. It
+   also holds the deadline, for a child may find a way to keep the host's thread in the kernel. */
+static int sbx__open_image(const sbx_config *cfg) {
     int fd = -1;
 #if SBX__ARCH == 0xC000003Eu || SBX__ARCH == 0xC00000B7u
-    fd = (int)syscall(SYS_memfd_create, "sbx-init", 0x11);
-    if (fd < 0 && errno == EINVAL) fd = (int)syscall(SYS_memfd_create, "sbx-init", 1);
-    fd = sbx__move_up(fd, 5);
-    if (fd >= 0 && write(fd, &sbx__init_image, sizeof sbx__init_image) < 160) sbx__close(&fd);
+    struct sbx__image image = sbx__image;
+    image.seconds = (cfg->timeout_ms + cfg->grace_ms) / 1000 + 2;
+    if (cfg->timeout_ms < 0) image.seconds = SBX__MAX_MS;
+    fd = sbx__memfd("sbx-init", 0x11, sizeof image);
+    if (fd < 0 && errno == EINVAL) fd = sbx__memfd("sbx-init", 1, sizeof image);
+    if (fd >= 0 && write(fd, &image, sizeof image) != (ssize_t)sizeof image) sbx__close(&fd);
 #endif
+    (void)cfg;
     return fd;
 }
 
@@ -1681,6 +1724,7 @@ static int sbx__init_child(void *arg) {
     static const char *const name[] = {"cat", NULL}; /* no arguments, and an empty environment */
     const sbx__plan *p = (const sbx__plan *)arg;
     struct sigaction ignore;
+    sbx__failure ready;
     int report = p->report, ok = 1;
     char byte;
     memset(&ignore, 0, sizeof ignore);
@@ -1703,7 +1747,10 @@ static int sbx__init_child(void *arg) {
     if (p->image >= 0) syscall(SYS_execveat, 4, "", name, name + 1, SBX__AT_EMPTY_PATH);
     else if (p->init_path) execve(p->init_path, (char *const *)name, (char *const *)name + 1);
     if (p->image >= 0 || p->init_path) sbx__quit_with(report, SBX_STEP_EXEC, 0);
-    close(3); /* a copy of the host; the same capability keeps the program from looking inside */
+    /* A copy of the host; the same capability keeps the program from looking inside. */
+    memset(&ready, 0, sizeof ready);
+    if (write(3, &ready, sizeof ready) < 0) sbx__quit(126);
+    close(3);
     while (read(0, &byte, 1) > 0) {
     }
     sbx__quit(0);
@@ -1719,10 +1766,11 @@ static void sbx__kill_init(sbx *b) {
 }
 
 static void sbx__end_init(sbx *b) {
-    if (b->init > 0) {
-        sbx__kill_init(b);
-        sbx__collect(b->init, 0, NULL);
-    }
+    struct timespec moment = {0, 1000000};
+    int tries = 1000; /* a process that cannot die holds the namespace; it must not hold the host */
+    if (b->init > 0) sbx__kill_init(b);
+    while (b->init > 0 && sbx__collect(b->init, WNOHANG, NULL) == 0 && tries-- > 0)
+        nanosleep(&moment, NULL);
     sbx__close(&b->fd[SBX__LIFE]);
     sbx__close(&b->fd[SBX__INIT]);
     b->init = 0;
@@ -1733,7 +1781,7 @@ static int sbx__namespaces(const sbx__plan *p) {
 }
 
 static int sbx__try_init(sbx__plan *p, sbx *b, sbx__failure *f) {
-    int flags = sbx__namespaces(p) | SBX__CLONE_PIDFD | SIGCHLD, told = -1, pidfd = -1;
+    int flags = sbx__namespaces(p) | SBX__CLONE_PIDFD | SIGCHLD, told = -1, pidfd = -1, ok;
     sigset_t all, before;
     ssize_t n = -1;
     memset(f, 0, sizeof *f);
@@ -1752,10 +1800,14 @@ static int sbx__try_init(sbx__plan *p, sbx *b, sbx__failure *f) {
     sbx__close(&p->life);
     sbx__close(&p->null);
     sbx__close(&p->report);
+    /* After a vfork a record is there, or never comes; a copy sends an empty one when it is ready.
+       The end of the pipe may come late: a copy forked by another thread holds it open, too. */
+    if (flags & SBX__CLONE_VFORK) sbx__nonblocking(told);
     while (b->init > 0 && (n = read(told, f, sizeof *f)) < 0 && errno == EINTR) {
     }
+    ok = flags & SBX__CLONE_VFORK ? n <= 0 : n > 0 && !f->step;
     sbx__close(&told);
-    if (b->init > 0 && n == 0 && b->fd[SBX__INIT] >= 0) return 1;
+    if (b->init > 0 && ok && b->fd[SBX__INIT] >= 0) return 1;
     sbx__end_init(b);
     return 0;
 }
@@ -1770,7 +1822,7 @@ static int sbx__start_init(sbx__plan *p, sbx *b) {
     if (access("/bin/cat", X_OK) == 0) p->init_path = "/bin/cat";
     snprintf(p->uid_map, sizeof p->uid_map, "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
     snprintf(p->gid_map, sizeof p->gid_map, "%u %u 1", (unsigned)getegid(), (unsigned)getegid());
-    p->image = sbx__open_image();
+    p->image = sbx__open_image(&p->cfg);
     for (tries = ok = 0; tries < 4 && !(ok = sbx__try_init(p, b, &f)); tries++) {
         if (f.step == SBX_STEP_EXEC && p->image >= 0) sbx__close(&p->image);
         else if (f.step == SBX_STEP_EXEC) p->init_path = NULL;
@@ -1801,6 +1853,20 @@ static void sbx__keep_only(const sbx__plan *p) {
     syscall(SBX__NR_close_range, from, ~0u, 0);
 }
 
+/* Where the libc keeps the number of this thread, which will be another one in the tree: the kernel
+   knows with glibc; musl has it somewhere in the thread's struct. NULL = not found. */
+static int *sbx__tid_word(void) {
+    unsigned long long address = 0; /* 64 bits also from a 64-bit kernel to a 32-bit program */
+    int mine = (int)syscall(SYS_gettid), *word = NULL;
+    if (prctl(SBX__PR_GET_TID_ADDRESS, &address, 0, 0, 0) == 0) word = (int *)(size_t)address;
+    if (word && *word == mine) return word;
+#ifndef __GLIBC__
+    for (word = (int *)(size_t)pthread_self(); word < (int *)(size_t)pthread_self() + 64; word++)
+        if (*word == mine) return word;
+#endif
+    return NULL;
+}
+
 /* Between host and program: enters the namespaces and makes the program there, as a child of the
    host. A program shares the host's memory until exec. A function takes over the copy that this
    process is, and needs a stack as large as it is used to. */
@@ -1808,7 +1874,7 @@ static int sbx__enter_child(void *arg) {
     sbx__plan *p = (sbx__plan *)arg;
     int flags = SBX__CLONE_VM | SBX__CLONE_PARENT | SBX__CLONE_PIDFD;
     char *stack = sbx__stack_top(p);
-    int pidfd = -1;
+    int pidfd = -1, *tid = NULL;
     pid_t pid = -1;
     if (!p->fn) {
         sbx__keep_only(p); /* else it would hold the host's open files while it waits */
@@ -1818,36 +1884,56 @@ static int sbx__enter_child(void *arg) {
         if (room == MAP_FAILED) sbx__quit_with(p->report, SBX_STEP_MEMORY, 0);
         mprotect(room, 4096, PROT_NONE);
         stack = (char *)room + p->fn_stack;
+        tid = sbx__tid_word();
+        syscall(SYS_set_tid_address, NULL); /* else the end of this process would clear it */
+        if (tid) flags |= SBX__CLONE_SET_TID;
     }
     if (p->gate[0] < 0) flags |= SBX__CLONE_VFORK;
     if (syscall(SYS_setns, p->init_fd, sbx__namespaces(p)) == 0)
-        pid = clone(sbx__child, stack, flags | SIGCHLD, p, &pidfd);
+        pid = clone(sbx__child, stack, flags | SIGCHLD, p, &pidfd, NULL, tid);
     if (pid < 0) sbx__quit_with(p->report, SBX_STEP_CONTAIN, 0);
     sbx__send_fd(p->report, pidfd, SBX__EXIT, (int)pid);
     sbx__quit(0);
     return 0;
 }
 
-/* Which PID namespace a process is in; 0 = gone. */
-static unsigned long long sbx__pid_ns(int proc, int pid) {
-    char path[32], text[64];
-    ssize_t n;
+/* Which PID namespace a process is in, or the one above that by so many levels; 0 = gone. */
+static unsigned long long sbx__pid_ns(int proc, int pid, int level) {
+    struct stat st;
+    char path[32];
+    int fd, up;
     snprintf(path, sizeof path, "%d/ns/pid", pid);
-    n = readlinkat(proc, path, text, sizeof text - 1);
-    text[n > 0 ? n : 0] = 0; /* "pid:[4026531836]" */
-    return n > 5 ? strtoull(text + 5, NULL, 10) : 0;
+    fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    for (; fd >= 0 && level > 0; level--) {
+        up = ioctl(fd, SBX__NS_GET_PARENT);
+        close(fd);
+        fd = up;
+    }
+    st.st_ino = 0;
+    if (fd >= 0 && fstat(fd, &st) != 0) st.st_ino = 0;
+    if (fd >= 0) close(fd);
+    return (unsigned long long)st.st_ino;
+}
+
+/* In that one, or in one below it? */
+static int sbx__is_inside(int proc, int pid, unsigned long long ns) {
+    unsigned long long of = 1;
+    int level;
+    for (level = 0; of && level < 32; level++)
+        if ((of = sbx__pid_ns(proc, pid, level)) == ns) return 1;
+    return 0;
 }
 
 /* Grandchildren that clone(CLONE_PARENT) made children of the host hold the namespace, as zombies,
    until the host collects them. They are told by their namespace, not by their number. */
 static void sbx__collect_strays(const sbx *b) {
     int pid, proc = sbx__open_proc();
-    unsigned long long ours = sbx__pid_ns(proc, (int)b->init);
+    unsigned long long ours = sbx__pid_ns(proc, (int)b->init, 0);
     DIR *dir = ours ? sbx__list(proc) : NULL;
     sbx__task t;
     while (dir && (pid = sbx__next_pid(dir)) != 0)
         if (pid != (int)b->init && sbx__proc_stat(proc, pid, &t) && t.parent == (int)getpid() &&
-            sbx__pid_ns(proc, pid) == ours)
+            sbx__is_inside(proc, pid, ours))
             sbx__collect((pid_t)pid, WNOHANG, NULL);
     if (dir) closedir(dir);
     sbx__close(&proc);
@@ -1914,17 +2000,27 @@ static const char *sbx__make_cgroup(sbx__plan *p, sbx *b, size_t room) {
 
 static int sbx__plan_cgroup(sbx__plan *p, sbx *b, sbx_result *r) {
     const char *missing;
-    char shown[100];
+    char shown[100], *parent;
     size_t room;
     if (!p->cfg.cgroup) return 1;
-    room = strlen(p->cfg.cgroup) + 64;
-    if (room + 32 > PATH_MAX || !(b->cgroup = (char *)sbx__zalloc(room)))
-        return sbx__no_memory(r, "the name of a cgroup");
+    p->cfg.cgroup = parent = realpath(p->cfg.cgroup, NULL); /* the host may change its directory */
+    room = parent ? strlen(parent) + 64 : 0;
+    if (room + 32 > PATH_MAX) errno = ENAMETOOLONG;
+    if (!parent || room + 32 > PATH_MAX) {
+        free(parent);
+        return sbx__refuse(r, SBX_STEP_CGROUP, errno, "cgroup = \"%s\": %s",
+                           sbx__plain(shown, sizeof shown, b->cfg.cgroup), strerror(errno));
+    }
+    b->cgroup = (char *)sbx__zalloc(room);
+    if (!b->cgroup) free(parent);
+    if (!b->cgroup) return sbx__no_memory(r, "the name of a cgroup");
     missing = sbx__make_cgroup(p, b, room);
     if (!missing) b->enforced |= SBX_BY_CGROUP;
-    if (!missing) return 1;
-    return sbx__refuse(r, SBX_STEP_CGROUP, errno, "cgroup = \"%s\": %s cannot be had: %s",
-                       sbx__plain(shown, sizeof shown, p->cfg.cgroup), missing, strerror(errno));
+    else
+        sbx__refuse(r, SBX_STEP_CGROUP, errno, "cgroup = \"%s\": %s cannot be had: %s",
+                    sbx__plain(shown, sizeof shown, b->cfg.cgroup), missing, strerror(errno));
+    free(parent);
+    return !missing;
 }
 
 static void sbx__read_cgroup(sbx *b) {
@@ -1936,15 +2032,28 @@ static void sbx__read_cgroup(sbx *b) {
     if (sbx__cgroup_get(b, "memory.events", "oom_kill ") > 0) b->seen.saw |= SBX_SAW_OOM_KILL;
 }
 
-/* 1 = the group is empty and removed. */
+/* With the groups that a program may have made inside. 1 = it is empty and removed. */
+static int sbx__remove_cgroup(const char *group) {
+    char path[PATH_MAX];
+    struct dirent *e;
+    DIR *dir;
+    if (rmdir(group) == 0 || errno == ENOENT) return 1;
+    for (dir = opendir(group); dir && (e = readdir(dir)) != NULL;)
+        if (e->d_name[0] != '.' && strlen(group) + strlen(e->d_name) + 2 < sizeof path &&
+            e->d_type == DT_DIR)
+            sbx__remove_cgroup(sbx__cgroup_file(group, e->d_name, path));
+    if (dir) closedir(dir);
+    return rmdir(group) == 0 || errno == ENOENT;
+}
+
 static int sbx__leave_cgroup(sbx *b) {
     sbx__cgroup_put(b->cgroup, "cgroup.kill", "1");
     sbx__read_cgroup(b);
-    return rmdir(b->cgroup) == 0 || errno == ENOENT;
+    return sbx__remove_cgroup(b->cgroup);
 }
 
 static void sbx__end_cgroup(sbx *b) {
-    if (b->cgroup && *b->cgroup) rmdir(b->cgroup);
+    if (b->cgroup && *b->cgroup) sbx__remove_cgroup(b->cgroup);
     SBX_FREE(b->cgroup);
 }
 
@@ -2036,6 +2145,11 @@ static const sbx__rule sbx__rules[] = {
     SBX__DENY_NR(443, "quotactl_fd"), SBX__DENY(settimeofday), SBX__DENY(clock_settime),
     SBX__DENY(clock_adjtime), SBX__DENY(adjtimex), SBX__DENY(sethostname), SBX__DENY(setdomainname),
     SBX__DENY(syslog), SBX__DENY(vhangup),
+    /* They hold a pipe's lock while they wait, and with it the host that wants to read it. */
+    SBX__HIDE_NR(SYS_splice, "splice"), SBX__HIDE_NR(SYS_tee, "tee"),
+    SBX__HIDE_NR(SYS_vmsplice, "vmsplice"), SBX__HIDE_NR(SYS_sendfile, "sendfile"),
+    /* F_SETLEASE, F_NOTIFY: a lease on a readable file stops whoever else opens it. */
+    SBX__CHECK(SBX__ALWAYS, fcntl, SBX__NOT, 1, 0, 1024u, 1026u, 1026u, 1026u),
     /* Typing into a terminal: TIOCSTI, TIOCLINUX. */
     SBX__CHECK(SBX__ALWAYS, ioctl, SBX__NOT, 1, 0, 0x5412u, 0x541Cu, 0x5412u, 0x5412u),
     /* What would outlive the box: POSIX queues, and System V's below. */
@@ -2056,14 +2170,17 @@ static const sbx__rule sbx__rules[] = {
     SBX__DENY_NR(393, "semget"), SBX__DENY_NR(394, "semctl"), SBX__DENY_NR(395, "shmget"),
     SBX__DENY_NR(396, "shmctl"), SBX__DENY_NR(397, "shmat"), SBX__DENY_NR(399, "msgget"),
     SBX__DENY_NR(400, "msgsnd"), SBX__DENY_NR(401, "msgrcv"), SBX__DENY_NR(402, "msgctl"),
-    SBX__DENY_NR(420, "semtimedop"),
     SBX__DENY(vm86), SBX__DENY(vm86old), SBX__DENY(stime), SBX__DENY(umount),
-    SBX__DENY_NR(404, "clock_settime64"), SBX__DENY_NR(405, "clock_adjtime64"),
-    SBX__DENY_IF(SBX__LANDLOCK_2, truncate64),
 #else
     SBX__DENY(shmget), SBX__DENY(shmat), SBX__DENY(shmctl), SBX__DENY(msgget), SBX__DENY(msgctl),
     SBX__DENY(msgsnd), SBX__DENY(msgrcv), SBX__DENY(semget), SBX__DENY(semctl), SBX__DENY(semop),
     SBX__DENY(semtimedop),
+#endif
+#if defined(__i386__) || defined(__arm__)
+    SBX__HIDE_NR(SYS_sendfile64, "sendfile64"),
+    SBX__CHECK(SBX__ALWAYS, fcntl64, SBX__NOT, 1, 0, 1024u, 1026u, 1026u, 1026u),
+    SBX__DENY_NR(404, "clock_settime64"), SBX__DENY_NR(405, "clock_adjtime64"),
+    SBX__DENY_NR(420, "semtimedop_time64"), SBX__DENY_IF(SBX__LANDLOCK_2, truncate64),
 #endif
 #if defined(__x86_64__) || defined(__i386__)
     SBX__DENY(iopl), SBX__DENY(ioperm), SBX__DENY(modify_ldt), SBX__DENY(uselib), SBX__DENY(ustat),
@@ -2260,6 +2377,8 @@ static int sbx__plan_policy(sbx__plan *p, sbx *b, sbx_result *r) {
     p->filter = (sbx__insn *)SBX_REALLOC(NULL, (8 + 9 * SBX__RULES) * sizeof *p->filter);
     if (!p->filter) return sbx__no_memory(r, "the policy");
     sbx__build_filter(p, version);
+    if (p->filter_size > SBX__TO_HIDE) /* jumps are bytes */
+        return sbx__refuse(r, SBX_STEP_POLICY, E2BIG, "policy: its filter has grown too long");
     if (!p->fn && stat(p->path, &st) == 0 && S_ISREG(st.st_mode))
         sbx__allow(p->ruleset, p->path, SBX__READ_TREE, NULL); /* the host named it: it may run */
     most = all & ~(unsigned)(SBX__MAKE_CHAR | SBX__MAKE_BLOCK);
@@ -2360,12 +2479,34 @@ static void sbx__read_report(sbx *b) {
     sbx__close(&b->fd[SBX__REPORT]);
 }
 
+/* Behind the gate a program shares our memory, plan and all: this thread waits for its exec, as it
+   would for a vfork, and changes nothing meanwhile. */
+static void sbx__open_gate(const sbx__plan *p, sbx *b) {
+#if SBX__LINUX
+    int proc = sbx__open_proc();
+    struct pollfd one;
+    sbx__task t;
+    if (write(p->gate[1], "", 1) != 1) return; /* it cannot be full */
+    close(p->gate[0]);
+    close(p->gate[1]);
+    close(p->report);
+    while (!p->fn && sbx__proc_stat(proc, (int)b->pid, &t) && t.no_exec && !t.dead) {
+        one.fd = b->fd[SBX__REPORT];
+        one.events = POLLIN;
+        poll(&one, 1, 1);
+        if (b->fd[SBX__REPORT] >= 0) sbx__read_report(b);
+    }
+    sbx__close(&proc);
+#endif
+    (void)p;
+    (void)b;
+}
+
 /* A program is started without copying the host's page tables: the child runs on a stack of its own
    in the host's memory while this thread waits. A function needs the copy: fork. All signals are
    blocked meanwhile, so that no handler of the host runs in the child. */
 static pid_t sbx__fork(sbx__plan *p, sbx *b) {
-    int (*first)(void *) = sbx__child;
-    int error;
+    int (*first)(void *) = sbx__child, error;
     sigset_t all, before;
     pid_t pid = -1;
     sigfillset(&all);
@@ -2377,7 +2518,7 @@ static pid_t sbx__fork(sbx__plan *p, sbx *b) {
         char *top = sbx__stack_top(p);
         if (p->tree) pid = clone(first, top, flags, p);
         else pid = clone(first, top, flags | SIGCHLD | SBX__CLONE_PIDFD, p, &b->fd[SBX__EXIT]);
-        /* qemu. */
+        /* qemu-user does not know CLONE_PIDFD. */
         if (pid < 0 && errno == EINVAL && !p->tree) pid = clone(first, top, flags | SIGCHLD, p);
     }
 #endif
@@ -2388,11 +2529,11 @@ static pid_t sbx__fork(sbx__plan *p, sbx *b) {
     error = errno;
     if (p->tree && pid > 0) { /* that one only opened the door; the program is in the report */
         sbx__collect(pid, 0, NULL);
-        close(p->report);
-        if (p->gate[1] >= 0) close(p->gate[1]);
-        /* Behind a gate a program shares our memory, plan and all, until exec. */
         sbx__read_report(b);
-        p->report = p->gate[1] = -1;
+        if (p->gate[0] >= 0) {
+            sbx__open_gate(p, b);
+            p->gate[0] = p->gate[1] = p->report = -1;
+        }
         pid = b->pid;
     }
     SBX__SIGMASK(SIG_SETMASK, &before, NULL);
@@ -2693,39 +2834,36 @@ static long long sbx__share(const sbx *b, int pid, long long rss) {
            sbx__kib(text, "\nSwapPss:");
 }
 
-/* A member's number on the host's side; 0 = gone. */
-static int sbx__host_pid(const sbx *b, int pid) {
+/* The members' numbers on the host's side, where those in the tree's own /proc are others. */
+static void sbx__find_hosts(sbx *b) {
     char text[4096], *at;
-    int host = 0, proc = sbx__open_proc();
-    unsigned long long ours = sbx__pid_ns(proc, (int)b->pid);
+    int host, proc = sbx__open_proc();
+    unsigned long long ours = sbx__pid_ns(proc, (int)b->pid, 0);
     DIR *dir = ours ? sbx__list(proc) : NULL;
+    sbx__task *t;
     while (dir && (host = sbx__next_pid(dir)) != 0) {
         long long number = 0;
-        if (sbx__pid_ns(proc, host) != ours ||
+        if (sbx__pid_ns(proc, host, 0) != ours ||
             !sbx__proc_read(proc, host, "status", text, sizeof text) ||
             !(at = strstr(text, "\nNSpid:")))
             continue;
         for (at += 7; *at == '\t';) number = strtoll(at, &at, 10); /* the innermost is the last */
-        if (number == pid) break;
+        if ((t = sbx__task_of(&b->tasks, (int)number)) != NULL) t->host = host;
     }
     if (dir) closedir(dir);
     sbx__close(&proc);
-    return host;
 }
 
 /* Between vfork and exec a task lives in its parent's memory, which /proc then shows twice. Only
    twins are worth the question, and only large ones the search for their numbers. */
-static int sbx__borrows(const sbx *b, const sbx__task *t) {
+static int sbx__borrows(sbx *b, const sbx__task *t) {
     const sbx__task *parent = sbx__task_of(&b->tasks, t->parent);
     long long apart = parent ? parent->rss - t->rss : 0;
-    int one = t->pid, two = t->parent;
     if (!t->no_exec || t->rss <= 4 << 20 || !parent) return 0;
     if (apart > t->rss / 16 || apart < -t->rss / 16) return 0;
-    if (b->self != (int)b->pid) {
-        one = sbx__host_pid(b, one);
-        two = sbx__host_pid(b, two);
-    }
-    return syscall(SYS_kcmp, one, two, 1, 0, 0) == 0; /* KCMP_VM: the same memory */
+    if (b->self == (int)b->pid) return syscall(SYS_kcmp, t->pid, t->parent, 1, 0, 0) == 0;
+    if (!t->host || !parent->host) sbx__find_hosts(b);
+    return syscall(SYS_kcmp, t->host, parent->host, 1, 0, 0) == 0; /* KCMP_VM: the same memory */
 }
 
 static long long sbx__weigh_shares(sbx *b) {
@@ -2746,11 +2884,12 @@ static void sbx__weigh(sbx *b) {
     b->used = 0;
     for (i = 0; i < b->tasks.count; i++) {
         int pid = b->tasks.at[i].pid;
-        long long rss, files, swap, peak, space;
+        long long rss, files, swap, peak, space, tables;
         if (!sbx__proc_read(b->fd[SBX__PROC], pid, "status", text, sizeof text)) continue;
-        rss = sbx__kib(text, "\nVmRSS:");
+        tables = sbx__kib(text, "\nVmPTE:");
+        rss = sbx__kib(text, "\nVmRSS:") + tables;
         swap = sbx__kib(text, "\nVmSwap:");
-        peak = sbx__kib(text, "\nVmHWM:");
+        peak = sbx__kib(text, "\nVmHWM:") + tables;
         files = sbx__kib(text, "\nRssFile:") + sbx__kib(text, "\nRssShmem:");
         space = sbx__kib(text, "\nVmPeak:");
         if (space > b->peak_space) b->peak_space = space;
@@ -2785,11 +2924,9 @@ static void sbx__sample(sbx *b, long long now) {
     int space = (b->seen.saw & SBX_SAW_MEMORY_LIMIT) != 0;
     long long before = b->peak, cost, left;
     /* The tree's own /proc comes with the report; there the program is the first after pid 1. */
-    if (!b->self) {
-        if (b->fd[SBX__REPORT] >= 0) sbx__read_report(b);
-        b->self = b->fd[SBX__PROC] >= 0 ? 2 : (int)b->pid;
-        if (b->fd[SBX__PROC] < 0) b->fd[SBX__PROC] = sbx__open_proc();
-    }
+    if (b->fd[SBX__REPORT] >= 0) sbx__read_report(b);
+    if (!b->self) b->self = b->fd[SBX__PROC] >= 0 ? 2 : (int)b->pid;
+    if (b->fd[SBX__PROC] < 0) b->fd[SBX__PROC] = sbx__open_proc();
     if (b->cgroup) {
         sbx__read_cgroup(b);
     } else {
@@ -2832,8 +2969,12 @@ static void sbx__signal(sbx *b, int number) {
     sent = sent || (fd >= 0 && errno == ESRCH);
 #endif
     if (!sent) kill(-b->pid, number);
-    /* No group yet? */
-    if (b->fd[SBX__REPORT] >= 0 && b->state == SBX__RUNNING) kill(b->pid, number);
+    if (number == SIGKILL && b->init) sbx__kill_init(b);
+    if (b->fd[SBX__REPORT] < 0 || b->state != SBX__RUNNING) return;
+#if SBX__LINUX /* it may not have its group yet */
+    if (syscall(SBX__NR_pidfd_send_signal, fd, number, NULL, 0) == 0) return;
+#endif
+    kill(b->pid, number);
 }
 
 /* The reason is noted before the signal goes out, and only the first one counts. */
@@ -2868,6 +3009,9 @@ static int sbx__look(sbx *b) {
         found = waitid((idtype_t)SBX__P_PIDFD, (id_t)b->fd[SBX__EXIT], &info, flags);
 #endif
     if (found < 0 && errno != ECHILD) found = waitid(P_PID, (id_t)b->pid, &info, flags);
+    if (found == 0 && info.si_code != CLD_EXITED && info.si_code != CLD_KILLED &&
+        info.si_code != CLD_DUMPED)
+        return 0; /* nothing; or it stopped, and PTRACE_TRACEME had made the host its tracer */
     if (found == 0 && info.si_pid) sbx__note_status(b, info.si_code == CLD_EXITED, info.si_status);
     if (found == 0) return info.si_pid != 0;
     if (errno != ECHILD) return 0;
@@ -2896,29 +3040,32 @@ static void sbx__leave(sbx *b, long long now) {
     b->ended = b->look_at = now;
     b->empty_by = now + SBX__EMPTY_WAIT;
     b->look_step = 100;
-    if (b->late && b->seen.signal == SIGKILL && !b->stopping) b->seen.saw |= SBX_SAW_DEADLINE;
+    b->late =
+        b->late && b->seen.signal == SIGKILL && !b->stopping; /* its own timer ended it, ... */
+    if (b->late || (b->seen.signal == SIGKILL && !b->stopping && now >= b->deadline))
+        b->seen.saw |= SBX_SAW_DEADLINE; /* ... or pid 1's */
     sbx__signal(b, SIGKILL); /* the group first: fewer runners compete with the end of pid 1 */
-    if (b->init) sbx__kill_init(b);
     if (!b->gone) sbx__collect(b->pid, 0, &b->usage); /* else the number may be another child's */
 }
 
 /* Nobody of the group runs any more: what is there are zombies, which are pid 1's to collect. */
-static int sbx__all_dead(const sbx *b) {
-    int alive = !SBX__LINUX;
 #if SBX__LINUX
+static int sbx__all_dead(const sbx *b) {
     int pid, proc = sbx__open_proc();
     DIR *dir = sbx__list(proc);
+    int alive = !dir;
     sbx__task t;
-    alive = !dir;
     while (dir && (pid = sbx__next_pid(dir)) != 0)
         if (sbx__proc_stat(proc, pid, &t) && t.group == (int)b->pid &&
             (!t.dead || t.parent == (int)getpid()))
             alive = 1;
     if (dir) closedir(dir);
     sbx__close(&proc);
-#endif
-    return !alive && b->pid;
+    return !alive;
 }
+#else
+static int sbx__all_dead(const sbx *b) { return b == NULL; } /* nobody can tell */
+#endif
 
 /* Is anybody left? clone(CLONE_PARENT) may have made grandchildren the host's to collect. */
 static int sbx__is_empty(sbx *b, long long now) {
@@ -2972,6 +3119,20 @@ static void sbx__on_time(sbx *b, long long now) {
     if (b->state == SBX__RUNNING && now >= b->sample_at) sbx__sample(b, now);
 }
 
+/* It is dead, but somebody traces it, and only to its tracer a dead process shows. In a tree the
+   tracer dies with pid 1; one that left a group can hold the status for ever. */
+static void sbx__unhide(sbx *b, long long now) {
+    b->held = now + SBX__EMPTY_WAIT;
+    b->look_step = 100;
+    if (b->init) sbx__kill_init(b);
+}
+
+static void sbx__give_up(sbx *b, long long now) {
+    b->gone = 1;
+    b->seen.saw |= SBX_SAW_NO_STATUS;
+    sbx__leave(b, now);
+}
+
 static void sbx__turn(sbx *b, unsigned ready, long long now) {
     unsigned long long note;
     if (ready & 1u << SBX__REPORT && b->fd[SBX__REPORT] >= 0) sbx__read_report(b);
@@ -2980,9 +3141,14 @@ static void sbx__turn(sbx *b, unsigned ready, long long now) {
     if (ready & 1u << SBX__ERR) sbx__read(b, SBX__ERR);
     if (ready & 1u << SBX__IN) sbx__feed(b);
     if (b->state == SBX__RUNNING && (ready & 1u << SBX__EXIT || now >= b->look_at)) {
-        if (sbx__look(b)) sbx__leave(b, now);
-        else if (now >= b->look_at) b->look_at = now + b->look_step;
-        if (b->look_step < SBX__SAMPLE) b->look_step *= 2;
+        if (sbx__look(b)) {
+            sbx__leave(b, now);
+        } else {
+            if (ready & 1u << SBX__EXIT && !b->held) sbx__unhide(b, now);
+            if (b->held && now >= b->held) sbx__give_up(b, now);
+            b->look_at = b->fd[SBX__EXIT] < 0 || b->held ? now + b->look_step : SBX__NEVER;
+            if (b->look_step < SBX__SAMPLE) b->look_step *= 2;
+        }
     }
     if (b->state == SBX__RUNNING && ready & 1u << SBX__CANCEL && b->fd[SBX__CANCEL] >= 0 &&
         read(b->fd[SBX__CANCEL], &note, sizeof note) > 0)
@@ -3005,6 +3171,7 @@ static int sbx__wants(const sbx *b, int k) {
     if (b->fd[k] < 0 || b->state == SBX__ENDED || k >= SBX__LIFE) return 0;
     if (k == SBX__IN) return b->input_left > 0 || b->want_write;
     if (k == SBX__INIT) return b->state == SBX__LEAVING;
+    if (k == SBX__EXIT) return b->state == SBX__RUNNING && !b->held;
     if (k == SBX__REPORT && b->call && !b->cfg.policy) return 0; /* a function: read at the end */
     return b->state == SBX__RUNNING || k == SBX__OUT || k == SBX__ERR;
 }
@@ -3051,22 +3218,26 @@ static void sbx__select(sbx *const *boxes, int count, int top, long long wait) {
     if (map[0] != few) SBX_FREE(map[0]);
 }
 
-/* Index of a box that has ended; -1 at `until`, or if there is none to wait for. */
+/* Index of a box that has ended; -1 at `until`, if there is none to wait for, or when an input that
+   was full can take more. */
 static int sbx__wait(sbx *const *boxes, int count, long long until) {
     for (;;) {
         long long now = sbx__now(), wake = until;
-        int i, top = -1;
+        int i, top = -1, full = 0;
         for (i = 0; i < count; i++) {
             if (!boxes[i]) continue;
+            full += boxes[i]->want_write;
             if (boxes[i]->state == SBX__ENDED) return i;
             if (boxes[i]->top_fd > top) top = boxes[i]->top_fd;
             if (sbx__wake(boxes[i]) < wake) wake = sbx__wake(boxes[i]);
         }
         if (top < 0) return -1;
         sbx__select(boxes, count, top, wake == SBX__NEVER ? SBX__NEVER : wake - now);
-        for (i = 0; i < count; i++)
+        for (i = 0; i < count; i++) {
             if (boxes[i] && boxes[i]->state == SBX__ENDED) return i;
-        if (sbx__now() >= until) return -1;
+            if (boxes[i]) full -= boxes[i]->want_write;
+        }
+        if (full > 0 || sbx__now() >= until) return -1;
     }
 }
 
@@ -3156,6 +3327,8 @@ static void sbx__observe(sbx *b, const sbx_result *r) {
     if (b->cfg.cpu_ms >= 0 &&
         r->user_us + r->system_us >= ((b->cfg.cpu_ms + 999) / 1000 + summed) * 700000)
         e->saw |= SBX_SAW_CPU_SPENT;
+    if (b->cfg.cpu_ms >= 0 && !b->stopping && r->user_us + r->system_us > b->cfg.cpu_ms * 1000)
+        e->saw |= SBX_SAW_CPU_SUM; /* it ended before the next look, but it is in the books */
     if (b->cfg.memory_bytes >= 0 && b->enforced & SBX_BY_WATCH && !b->call && !b->stopping &&
         most > b->host_peak && most > b->cfg.memory_bytes)
         e->saw |= SBX_SAW_MEMORY_SUM; /* a burst between two looks is still in the books */
@@ -3175,7 +3348,9 @@ static void sbx__observe(sbx *b, const sbx_result *r) {
 
 static void sbx__describe(const sbx *b, sbx_result *r) {
     const sbx_config *c = &b->cfg;
-    const char *who = b->who, *killed = b->killed ? " and was killed" : "";
+    const char *who = b->who, *killed = !b->killed  ? ""
+                                        : r->signal ? " and was killed"
+                                                    : " and was stopped";
     char *to = r->message;
     size_t n = sizeof r->message;
     switch (r->verdict) {
@@ -3245,8 +3420,9 @@ static sbx_verdict sbx__conclude(sbx *b, sbx_result *r) {
     sbx__blank(r);
     r->user = b->cfg.user;
     r->wall_us = b->ended - b->started;
-    r->user_us = b->gone ? b->cpu_us : sbx__time_us(&b->usage.ru_utime);
+    r->user_us = sbx__time_us(&b->usage.ru_utime);
     r->system_us = sbx__time_us(&b->usage.ru_stime);
+    if (b->cpu_us > r->user_us + r->system_us) r->user_us = b->cpu_us - r->system_us; /* orphans */
     /* ru_maxrss starts at the host's own size: only what is above that is the child's. */
     r->peak_bytes = peak > b->host_peak && !b->call && peak > b->peak ? peak : b->peak;
     sbx__observe(b, r);
@@ -3280,6 +3456,8 @@ static sbx *sbx__open(const sbx_config *config, sbx__plan *plan, int handle, sbx
     ok = ok && sbx__spawn(&p, b, r);
     if (ok) {
         sbx__turn(b, (p.fn ? 0 : 1u << SBX__REPORT) | 1u << SBX__IN, b->started);
+        /* A vfork returns after exec: nobody but a copy of the host can hold the report open. */
+        if (p.shares && !b->failure.step) sbx__close(&b->fd[SBX__REPORT]);
         /* A function: all of it. */
         while (b->state != SBX__ENDED && (p.fn || b->fd[SBX__REPORT] >= 0))
             sbx__select(&b, 1, b->top_fd, sbx__wake(b) - sbx__now());
@@ -3291,6 +3469,7 @@ static sbx *sbx__open(const sbx_config *config, sbx__plan *plan, int handle, sbx
         }
     }
     sbx__free_plan(&p);
+    if (ok) snprintf(r->message, sizeof r->message, "%s has started", b->who);
     if (ok) return b;
     sbx__free_box(b);
     /* No way in: the group. */
@@ -3400,9 +3579,11 @@ static void sbx__flush(void) {
 }
 
 static void sbx__purge(FILE *file) {
-#if defined(__linux__)
+#if defined(__GLIBC__)
     void (*volatile purge)(FILE *) = __fpurge;
     purge(file);
+#elif defined(__linux__)
+    __fpurge(file);
 #elif !defined(__OpenBSD__)
     fpurge(file);
 #else
@@ -3413,6 +3594,7 @@ static void sbx__purge(FILE *file) {
 static int sbx__call_child(const sbx__plan *p) {
     int code;
     sbx__current = p->shared;
+    environ = p->envp;
     close(3); /* the report: it has started */
     if (p->buffered[0]) sbx__purge(stdin); /* what the host has buffered is the host's */
     if (p->buffered[0] > 1) clearerr(stdin);
@@ -3445,7 +3627,10 @@ SBX_API sbx_verdict sbx_call(const sbx_config *config, sbx_fn fn, void *arg, voi
     else box = sbx__open(config, &plan, 0, r);
     if (!box) return verdict;
     verdict = sbx__conclude(box, r);
-    if (verdict == SBX_OK && ret_size) sbx__fetch(box, ret, SBX__RET_AT, ret_size);
+    if (verdict == SBX_OK && ret_size && !sbx__fetch(box, ret, SBX__RET_AT, ret_size)) {
+        verdict = r->verdict = SBX_NO_RESULT; /* it took the memory away */
+        snprintf(r->message, sizeof r->message, "%s destroyed its result", box->who);
+    }
     sbx__free_box(box);
     if (!result) sbx_free(r);
     return verdict;
@@ -3536,7 +3721,8 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling) {
         long long limit = *most ? *most : sbx__fields[i].zero;
         int grace = sbx__fields[i].offset == offsetof(sbx_config, grace_ms);
         /* There -1 is the least, not the most. */
-        if (grace && limit == SBX_UNLIMITED) *mine = limit;
+        if (limit < SBX_UNLIMITED) *mine = limit; /* nonsense: let the run refuse it */
+        else if (grace && limit == SBX_UNLIMITED) *mine = limit;
         else if (limit >= 0 && (want > limit || (want == SBX_UNLIMITED && !grace))) *mine = limit;
     }
     if (ceiling->contain == SBX_CONTAIN_TREE ||
