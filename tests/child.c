@@ -1429,6 +1429,24 @@ static int mode_tree_threads(int argc, char **argv) {
     _exit(0);
 }
 
+/* 4 KiB of tables for every 2 MiB of the zero page that is looked at. */
+static int mode_page_tables(int argc, char **argv) {
+    size_t all = sizeof(void *) > 4 ? (size_t)1 << 36 : 0, at;
+    volatile char sum = 0;
+    const char *p = MAP_FAILED;
+    (void)argc, (void)argv;
+#ifdef MAP_NORESERVE
+    if (all) p = mmap(NULL, all, PROT_READ, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0);
+#endif
+    if (p == MAP_FAILED) return 7;
+#ifdef MADV_NOHUGEPAGE
+    madvise((void *)(size_t)p, all, MADV_NOHUGEPAGE);
+#endif
+    for (at = 0; at < all; at += 2 << 20) sum = (char)(sum + p[at]);
+    sleep(3);
+    return 0;
+}
+
 /* ==== Attacks on a policy: `child policy SET ...` ============================================ */
 
 #include "policy_child.c"
@@ -1501,6 +1519,7 @@ static const struct mode {
     {"tree_facts", mode_tree_facts, "what it can see of its surroundings"},
     {"tree_place", mode_tree_place, "its place in the tree"},
     {"tree_threads", mode_tree_threads, "COUNT [nested]: tells how many it could have"},
+    {"page_tables", mode_page_tables, "much memory in page tables, and little in pages"},
     /* test_policy.c */
     {"policy", mode_policy, "SET ...: attacks on a policy (policy_child.c)"},
     {NULL, NULL, NULL},

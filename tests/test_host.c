@@ -676,3 +676,196 @@ UTEST(host, directory_is_gone_and_umask_is_strict) {
     EXPECT_STREQ("", test_in_copy(run_in_a_lost_directory, (void *)(size_t)test_tmpdir(dir)));
     test_remove_tree(dir);
 }
+
+/* ==== Copies of the host, threads, limits of its own ========================================== */
+
+static int fn_seven(void *arg, void *ret, size_t size) {
+    (void)arg;
+    memset(ret, 7, size);
+    return 0;
+}
+
+static void *call_often(void *arg) {
+    int i;
+    for (i = 0; i < 40; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        char seven = 0;
+        config.timeout_ms = 20000;
+        if (sbx_call(&config, fn_seven, NULL, &seven, 1, &result) != SBX_OK || seven != 7)
+            ++*(int *)arg;
+        sbx_free(&result);
+    }
+    return NULL;
+}
+
+/* Each child is a copy that holds the descriptors of the other threads' calls. */
+UTEST(host, threads_that_call_at_the_same_time) {
+    pthread_t threads[4];
+    int wrong[4] = {0, 0, 0, 0}, i;
+    for (i = 0; i < 4; i++) ASSERT_EQ(0, pthread_create(&threads[i], NULL, call_often, &wrong[i]));
+    for (i = 0; i < 4; i++) {
+        ASSERT_EQ(0, pthread_join(threads[i], NULL));
+        EXPECT_EQ(0, wrong[i]);
+    }
+}
+
+static volatile int copying, copies;
+
+/* Copies without exec, as a worker would be: whatever pipes are open in the host, they hold. */
+static void *copy_the_host(void *arg) {
+    int *gate = (int *)arg;
+    while (copying) {
+        pid_t pid = copies < 60 ? fork() : -1;
+        char byte;
+        if (pid == 0) {
+            alarm(30);
+            close(gate[1]);
+            while (read(gate[0], &byte, 1) > 0) {
+            }
+            _exit(0);
+        }
+        if (pid > 0) copies++;
+        test_sleep_ms(1);
+    }
+    return NULL;
+}
+
+static const char *run_beside_copies(void *arg) {
+    long long before = test_now_ms();
+    pthread_t thread;
+    int gate[2], i;
+    (void)arg;
+    TEST_MUST(pipe(gate) == 0);
+    copying = 1;
+    TEST_MUST(pthread_create(&thread, NULL, copy_the_host, gate) == 0);
+    for (i = 0; i < 60; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("exit", "0");
+        config.processes = geteuid() && i % 2 ? 500 : 0; /* then it is waited for in another way */
+        if (sbx_run(&config, &result) != SBX_OK) return test_text("%s", result.message);
+        sbx_free(&result);
+    }
+    copying = 0;
+    pthread_join(thread, NULL);
+    close(gate[1]);
+    while (wait(NULL) > 0) {
+    }
+    return test_now_ms() - before < 25000 ? "" : "a copy of the host held it up";
+}
+
+UTEST(host, copies_that_hold_its_pipes_do_not_matter) {
+    EXPECT_STREQ("", test_in_copy(run_beside_copies, NULL));
+}
+
+static const char *run_without_files(void *arg) {
+    struct rlimit none = {0, 0};
+    sbx_config config = {0}, call = {0};
+    sbx_result result;
+    char seven[100];
+    (void)arg;
+    TEST_MUST(setrlimit(RLIMIT_FSIZE, &none) == 0);
+    config.argv = test_child_argv("exit", "3");
+    TEST_MUST(sbx_run(&config, &result) == SBX_EXITED);
+    sbx_free(&result);
+    TEST_MUST(sbx_call(&call, fn_seven, NULL, seven, sizeof seven, &result) == SBX_OK);
+    TEST_MUST(seven[99] == 7);
+    sbx_free(&result);
+    return "";
+}
+
+UTEST(host, may_have_no_right_to_write_files) {
+    EXPECT_STREQ("", test_in_copy(run_without_files, NULL));
+}
+
+static int fn_tells_its_environment(void *arg, void *ret, size_t size) {
+    const char *one = getenv("SBX_ONE"), *path = getenv("PATH");
+    (void)arg;
+    snprintf((char *)ret, size, "%s %s", one ? one : "none", path ? "path" : "none");
+    return 0;
+}
+
+UTEST(host, call_sees_the_environment_of_the_config) {
+    const char *env[] = {"SBX_ONE=1", NULL};
+    sbx_config config = {0};
+    sbx_result result;
+    char text[32];
+    EXPECT_EQ(SBX_OK, (int)sbx_call(&config, fn_tells_its_environment, NULL, text, 32, &result));
+    EXPECT_STREQ("none none", text);
+    sbx_free(&result);
+    config.env = env;
+    EXPECT_EQ(SBX_OK, (int)sbx_call(&config, fn_tells_its_environment, NULL, text, 32, &result));
+    EXPECT_STREQ("1 none", text);
+    sbx_free(&result);
+    config.inherit_env = 1;
+    EXPECT_EQ(SBX_OK, (int)sbx_call(&config, fn_tells_its_environment, NULL, text, 32, &result));
+    EXPECT_STREQ("1 path", text);
+    sbx_free(&result);
+}
+
+static int fn_locks_twice(void *arg, void *ret, size_t size) {
+    pthread_mutexattr_t strict;
+    pthread_mutex_t mutex;
+    (void)arg, (void)size;
+    pthread_mutexattr_init(&strict);
+    pthread_mutexattr_settype(&strict, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(&mutex, &strict);
+    ((int *)ret)[0] = pthread_mutex_lock(&mutex);
+    ((int *)ret)[1] = pthread_mutex_lock(&mutex);
+    return 0;
+}
+
+static int fn_raises(void *arg, void *ret, size_t size) {
+    (void)ret, (void)size;
+    raise(*(int *)arg);
+    return 0;
+}
+
+/* The libc keeps the number of the thread, which is another one in a tree. */
+UTEST(host, call_knows_its_own_thread) {
+    sbx_config config = {0};
+    sbx_result result;
+    int number = SIGUSR1, codes[2] = {-1, -1};
+    EXPECT_EQ(SBX_OK, (int)sbx_call(&config, fn_locks_twice, NULL, codes, sizeof codes, &result));
+    EXPECT_EQ(0, codes[0]);
+    EXPECT_EQ(EDEADLK, codes[1]);
+    sbx_free(&result);
+    EXPECT_EQ(SBX_CRASHED, (int)sbx_call(&config, fn_raises, &number, NULL, 0, &result));
+    EXPECT_EQ(SIGUSR1, result.signal);
+    sbx_free(&result);
+}
+
+/* More CPU time than allowed is no SBX_OK, also if it was spent before anybody looked. */
+UTEST(host, cpu_time_past_the_limit_is_never_ok) {
+    sbx_config config = {0};
+    sbx_result result;
+    config.argv = test_child_argv("burn", "user", "1", "60");
+    config.cpu_ms = 10;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_CPU_LIMIT, result);
+    sbx_free(&result);
+}
+
+/* A full input wakes the poll when it can take more, however long that was to last. */
+UTEST(host, poll_returns_when_input_can_be_written) {
+    static char block[300000];
+    size_t left = sizeof block;
+    sbx_config config = {0};
+    sbx_result result;
+    sbx *box;
+    config.argv = test_child_argv("cat");
+    config.in = SBX_PIPE;
+    box = sbx_start(&config, &result);
+    ASSERT_NE((sbx *)NULL, box);
+    EXPECT_NE('\0', result.message[0]);
+    while (left > 0) {
+        long long n = sbx_write(box, block, left);
+        ASSERT_GE(n, 0);
+        left -= (size_t)n;
+        if (left > 0) ASSERT_EQ(0, sbx_poll(box, -1));
+    }
+    EXPECT_EQ(SBX_OK, (int)sbx_finish(box, &result));
+    EXPECT_EQ(sizeof block, result.out.size);
+    sbx_free(&result);
+}

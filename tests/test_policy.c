@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/sendfile.h>
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
@@ -2406,3 +2407,43 @@ UTEST(policy, portable_build_refuses_a_policy) {
     EXPECT_TRUE_MSG(strstr(result.message, "policy") != NULL, result.message);
     sbx_free(&result);
 }
+
+/* ==== What is not behind a path ================================================================ */
+
+#if defined(__linux__) && !defined(SBX_NO_LINUX)
+/* The names of what went through. */
+static int fn_reaches_round_paths(void *arg, void *ret, size_t size) {
+    struct timespec now[2] = {{0, UTIME_NOW}, {0, UTIME_NOW}};
+    char *text = (char *)ret;
+    int ends[2], fd = open("/etc/passwd", O_RDONLY);
+    (void)arg;
+    if (fd < 0 || pipe(ends) != 0) return 1;
+    text[0] = 0;
+#define TRIED(call, name) \
+    if ((call) != -1) strncat(text, name " ", size - strlen(text) - 1)
+    TRIED(fchmod(0, 0666), "mode-of-stdin");
+    TRIED(futimens(0, now), "times-of-stdin");
+    TRIED(chmod("/proc/self/fd/0", 0666), "mode-through-proc");
+    TRIED(chmod("/proc/self/exe", 0755), "mode-of-the-host");
+    TRIED(utimensat(AT_FDCWD, "/proc/self/exe", now, 0), "times-of-the-host");
+    TRIED(fcntl(fd, F_SETLEASE, F_RDLCK), "lease");
+    TRIED(fcntl(fd, F_NOTIFY, DN_ACCESS), "notify");
+    TRIED(splice(fd, NULL, ends[1], NULL, 1, 0), "splice");
+    TRIED(tee(ends[0], ends[1], 1, SPLICE_F_NONBLOCK), "tee");
+    TRIED(sendfile(ends[1], fd, NULL, 1), "sendfile");
+#undef TRIED
+    return 0;
+}
+
+UTEST(policy, nothing_outside_is_changed_without_a_path) {
+    sbx_policy policy = {0};
+    sbx_config config = {0};
+    sbx_result result;
+    char reached[300] = "?";
+    NEEDS_POLICY();
+    config.policy = &policy;
+    EXPECT_EQ(SBX_OK, (int)sbx_call(&config, fn_reaches_round_paths, NULL, reached, 300, &result));
+    EXPECT_STREQ("", reached);
+    sbx_free(&result);
+}
+#endif

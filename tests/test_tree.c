@@ -1084,3 +1084,200 @@ UTEST(tree, call_that_uses_memory) {
 }
 
 #endif /* __linux__ */
+
+/* ==== Children that hold the host: its thread, its child's status, the namespace =============== */
+
+#if defined(__linux__) && !defined(SBX_NO_LINUX)
+#include <poll.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+
+static volatile int *holder; /* in shared memory: who holds, so that the test can end it */
+
+static void hold(sbx_fn fn, sbx_contain contain, long long timeout_ms, sbx_result *result) {
+    sbx_config config = {0};
+    if (!holder)
+        holder = (volatile int *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                                      -1, 0);
+    *holder = 0;
+    config.contain = contain;
+    config.timeout_ms = timeout_ms;
+    config.grace_ms = 100;
+    sbx_call(&config, fn, NULL, NULL, 0, result);
+}
+
+/* A grandchild in a session of its own traces the function: only to it the dead one shows. */
+static int fn_is_traced(void *arg, void *ret, size_t size) {
+    pid_t me = getpid();
+    int ready[2];
+    char byte = 0;
+    (void)arg, (void)ret, (void)size;
+    if (pipe(ready) < 0) return 1;
+    if (fork() == 0) {
+        alarm(30);
+        setsid();
+        signal(SIGTERM, SIG_IGN);
+        if (ptrace(PTRACE_SEIZE, me, NULL, NULL) == 0) *holder = (int)getpid();
+        if (write(ready[1], "", 1) < 0) _exit(1);
+        for (;;) pause();
+    }
+    return read(ready[0], &byte, 1) == 1 && *holder ? 0 : 1;
+}
+
+UTEST(tree, hold_by_a_tracer_of_the_dead) {
+    sbx_result result;
+    NEED_TREE();
+    hold(fn_is_traced, SBX_CONTAIN_TREE, LONG_MS, &result);
+    if (!*holder) UTEST_SKIP("nobody may trace here");
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_FALSE(test_has_children());
+    sbx_free(&result);
+}
+
+/* Out of a group it can hold the status for ever: after some seconds that is said. */
+UTEST(tree, hold_by_a_tracer_outside_the_group) {
+    sbx_result result;
+    NEED_TREE();
+    hold(fn_is_traced, SBX_CONTAIN_GROUP, LONG_MS, &result);
+    if (!*holder) UTEST_SKIP("nobody may trace here");
+    EXPECT_VERDICT(SBX_LOST, result);
+    EXPECT_EQ(0, kill(*holder, SIGKILL));
+    while (waitpid(-1, NULL, 0) > 0) {
+    }
+    sbx_free(&result);
+}
+
+/* The host becomes the tracer, and a stop looks like an end. */
+static int fn_stops_for_a_tracer(void *arg, void *ret, size_t size) {
+    (void)arg, (void)ret, (void)size;
+    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) return 1;
+    raise(SIGWINCH);
+    for (;;) pause();
+}
+
+UTEST(tree, hold_a_stop_is_not_an_end) {
+    static const sbx_contain contain[] = {SBX_CONTAIN_TREE, SBX_CONTAIN_GROUP};
+    sbx_result result;
+    int i;
+    NEED_TREE();
+    for (i = 0; i < 2; i++) {
+        hold(fn_stops_for_a_tracer, contain[i], 200, &result);
+        if (result.verdict == SBX_NO_RESULT) UTEST_SKIP("nobody may trace here");
+        EXPECT_VERDICT(SBX_TIMED_OUT, result);
+        EXPECT_FALSE(test_has_children());
+        sbx_free(&result);
+    }
+}
+
+/* A child of the host in a PID namespace below the tree's. */
+static int fn_leaves_a_nested_child(void *arg, void *ret, size_t size) {
+    long flags = CLONE_PARENT | CLONE_NEWPID | SIGCHLD | (geteuid() ? CLONE_NEWUSER : 0), pid;
+    (void)arg, (void)ret, (void)size;
+    pid = syscall(SYS_clone, flags, 0L, 0L, 0L, 0L);
+    if (pid == 0) {
+        alarm(30);
+        for (;;) pause();
+    }
+    return pid < 0;
+}
+
+UTEST(tree, hold_by_a_nested_child_of_the_host) {
+    sbx_result result;
+    NEED_TREE();
+    hold(fn_leaves_a_nested_child, SBX_CONTAIN_TREE, LONG_MS, &result);
+    if (result.verdict == SBX_NO_RESULT) UTEST_SKIP("no nested namespace here");
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_FALSE(test_has_children());
+    sbx_free(&result);
+}
+
+static int sockets[2];
+static volatile int splicer;
+
+static void *splice_all_the_time(void *arg) {
+    splicer = (int)syscall(SYS_gettid);
+    while (arg)
+        if (write(1, "0123456789", 10) < 0 || splice(sockets[0], NULL, 1, NULL, 4096, 0) == 0) break;
+    return NULL;
+}
+
+static void do_nothing(int number) { (void)number; }
+
+/* A splice that waits for a socket has the lock of the pipe: caught with bytes in the pipe, it keeps
+   the host's read() in the kernel, and no signal gets it out. */
+static int fn_locks_its_output(void *arg, void *ret, size_t size) {
+    struct sigaction action;
+    struct pollfd out;
+    pthread_t thread;
+    int tries;
+    (void)arg, (void)ret, (void)size;
+    alarm(30);
+    memset(&action, 0, sizeof action);
+    action.sa_handler = do_nothing;
+    sigaction(SIGUSR1, &action, NULL);
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) return 1;
+    out.fd = open("/proc/self/fd/1", O_RDONLY | O_NONBLOCK);
+    out.events = POLLIN;
+    if (out.fd < 0 || pthread_create(&thread, NULL, splice_all_the_time, &out) != 0) return 1;
+    for (tries = 0; tries < 3000; tries++) {
+        test_sleep_ms(1);
+        if (poll(&out, 1, 0) == 1) test_sleep_ms(5);
+        if (poll(&out, 1, 0) == 1) break; /* they stay: nobody can read them */
+        if (splicer) syscall(SYS_tkill, splicer, SIGUSR1);
+    }
+    for (;;) pause();
+}
+
+/* Not cat, and not the copy of the host? */
+static int fn_sees_the_image(void *arg, void *ret, size_t size) {
+    char name[64] = "", own[64] = "";
+    int pid_1 = open("/proc/1/comm", O_RDONLY), self = open("/proc/self/comm", O_RDONLY);
+    (void)arg, (void)ret, (void)size;
+    if (read(pid_1, name, sizeof name - 1) <= 0 || read(self, own, sizeof own - 1) <= 0) return 1;
+    return strcmp(name, "cat\n") == 0 || strcmp(name, own) == 0;
+}
+
+static int has_image(void) {
+    sbx_result result;
+    hold(fn_sees_the_image, SBX_CONTAIN_TREE, LONG_MS, &result);
+    sbx_free(&result);
+    return result.verdict == SBX_OK;
+}
+
+UTEST(tree, hold_the_lock_of_the_output) {
+    sbx_result result;
+    NEED_TREE();
+    if (!has_image()) UTEST_SKIP("pid 1 has no clock of its own here");
+    hold(fn_locks_its_output, SBX_CONTAIN_TREE, 500, &result);
+    EXPECT_VERDICT(SBX_TIMED_OUT, result);
+    EXPECT_LT(result.wall_us, 15 * 1000000LL); /* it would take 30 s */
+    sbx_free(&result);
+}
+
+UTEST(tree, page_tables_are_memory) {
+    sbx_config config = {0};
+    sbx_result result;
+    NEED_TREE();
+    config.argv = test_child_argv("page_tables");
+    config.contain = SBX_CONTAIN_TREE;
+    config.memory_bytes = 64 * MB;
+    TEST_RUN(&config, &result);
+    if (result.exit_code == 7) UTEST_SKIP("no 64 GB of addresses");
+    EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+    sbx_free(&result);
+}
+
+/* The CPU time of orphans is in the books, too. */
+UTEST(tree, times_are_of_the_whole_tree) {
+    sbx_config config = {0};
+    sbx_result result;
+    NEED_TREE();
+    config.command = "(while :; do :; done) & wait";
+    config.contain = SBX_CONTAIN_TREE;
+    config.cpu_ms = 300;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_CPU_LIMIT, result);
+    EXPECT_GE(result.user_us + result.system_us, 290000);
+    sbx_free(&result);
+}
+#endif
