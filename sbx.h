@@ -1958,7 +1958,7 @@ static void sbx__collect_strays(const sbx *b) { (void)b; }
 #if SBX__LINUX
 
 static const char *sbx__cgroup_file(const char *group, const char *file, char path[PATH_MAX]) {
-    snprintf(path, PATH_MAX, "%s/%s", group, file);
+    if (snprintf(path, PATH_MAX, "%s/%s", group, file) >= PATH_MAX) path[0] = 0;
     return path;
 }
 
@@ -2039,8 +2039,7 @@ static int sbx__remove_cgroup(const char *group) {
     DIR *dir;
     if (rmdir(group) == 0 || errno == ENOENT) return 1;
     for (dir = opendir(group); dir && (e = readdir(dir)) != NULL;)
-        if (e->d_name[0] != '.' && strlen(group) + strlen(e->d_name) + 2 < sizeof path &&
-            e->d_type == DT_DIR)
+        if (e->d_name[0] != '.' && e->d_type == DT_DIR)
             sbx__remove_cgroup(sbx__cgroup_file(group, e->d_name, path));
     if (dir) closedir(dir);
     return rmdir(group) == 0 || errno == ENOENT;
@@ -3015,19 +3014,20 @@ static int sbx__look(sbx *b) {
     if (found == 0 && info.si_pid) sbx__note_status(b, info.si_code == CLD_EXITED, info.si_status);
     if (found == 0) return info.si_pid != 0;
     if (errno != ECHILD) return 0;
-    b->gone = 1; /* the host collected it, or ignores SIGCHLD */
+    b->gone++; /* the host collected it, or ignores SIGCHLD */
 #if SBX__LINUX
-    if (b->fd[SBX__EXIT] >= 0) { /* newer kernels remember for who holds a pidfd */
+    if (b->fd[SBX__EXIT] >= 0) { /* newer kernels remember for who holds a pidfd, if not at once */
         sbx__pidfd_info kept;
+        int status, known;
         memset(&kept, 0, sizeof kept);
         kept.mask = SBX__PIDFD_INFO_EXIT;
-        if (syscall(SYS_ioctl, b->fd[SBX__EXIT], SBX__PIDFD_GET_INFO, &kept) == 0 &&
-            kept.mask & SBX__PIDFD_INFO_EXIT) {
-            int status = kept.exit_status;
-            if (WIFEXITED(status)) sbx__note_status(b, 1, WEXITSTATUS(status));
-            else sbx__note_status(b, 0, WTERMSIG(status));
-            return 1;
-        }
+        known = syscall(SYS_ioctl, b->fd[SBX__EXIT], SBX__PIDFD_GET_INFO, &kept) == 0;
+        if (known && !(kept.mask & SBX__PIDFD_INFO_EXIT) && b->gone < 20) return 0;
+        status = kept.exit_status;
+        known = known && kept.mask & SBX__PIDFD_INFO_EXIT;
+        if (known && WIFEXITED(status)) sbx__note_status(b, 1, WEXITSTATUS(status));
+        else if (known) sbx__note_status(b, 0, WTERMSIG(status));
+        if (known) return 1;
     }
 #endif
     b->seen.saw |= SBX_SAW_NO_STATUS;
@@ -3299,6 +3299,12 @@ static int sbx__fetch(const sbx *b, void *to, size_t from, size_t size) {
     return got == size;
 }
 
+/* ru_maxrss starts at the host's own size, which the kernel knows within some per cent: only what
+   is clearly above that is the child's. */
+static int sbx__is_own(const sbx *b, long long bytes) {
+    return bytes > b->host_peak + b->host_peak / 16;
+}
+
 /* The last facts, which only show when all is over. */
 static void sbx__observe(sbx *b, const sbx_result *r) {
     /* clang-format off */
@@ -3330,7 +3336,7 @@ static void sbx__observe(sbx *b, const sbx_result *r) {
     if (b->cfg.cpu_ms >= 0 && !b->stopping && r->user_us + r->system_us > b->cfg.cpu_ms * 1000)
         e->saw |= SBX_SAW_CPU_SUM; /* it ended before the next look, but it is in the books */
     if (b->cfg.memory_bytes >= 0 && b->enforced & SBX_BY_WATCH && !b->call && !b->stopping &&
-        most > b->host_peak && most > b->cfg.memory_bytes)
+        sbx__is_own(b, most) && most > b->cfg.memory_bytes)
         e->saw |= SBX_SAW_MEMORY_SUM; /* a burst between two looks is still in the books */
     if (e->saw & SBX_SAW_MEMORY_LIMIT) {
         if (sbx__speaks_of(said, memory) || sbx__speaks_of(&told, memory) ||
@@ -3423,8 +3429,7 @@ static sbx_verdict sbx__conclude(sbx *b, sbx_result *r) {
     r->user_us = sbx__time_us(&b->usage.ru_utime);
     r->system_us = sbx__time_us(&b->usage.ru_stime);
     if (b->cpu_us > r->user_us + r->system_us) r->user_us = b->cpu_us - r->system_us; /* orphans */
-    /* ru_maxrss starts at the host's own size: only what is above that is the child's. */
-    r->peak_bytes = peak > b->host_peak && !b->call && peak > b->peak ? peak : b->peak;
+    r->peak_bytes = sbx__is_own(b, peak) && !b->call && peak > b->peak ? peak : b->peak;
     sbx__observe(b, r);
     r->enforced = b->enforced;
     r->evidence = b->seen.saw;
