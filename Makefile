@@ -17,7 +17,8 @@ RUN = BUILD='$(BUILD)' CC='$(CC)' sh tests/run.sh
 help:
 	@echo 'make demo      a dozen well- and ill-behaved programs, and what sbx.h says of each'
 	@echo 'make test      all tests; needs a C compiler, make and sh (under 3 minutes)'
-	@echo 'make check     more: all compilers, analysers, 10,000 runs, threads'
+	@echo 'make check     more: all compilers, analysers, 10,000 runs, threads, a second kernel'
+	@echo 'make treesoak  the attacks on the tree, 200 times each, as root and as an ordinary user'
 	@echo 'make corpus    how often the verdict is the true one, over programs of known end'
 	@echo 'make bench     what a run costs, as ratios to hand-written code'
 	@echo 'make examples  build the programs of examples/ into $(BUILD)/examples'
@@ -35,9 +36,9 @@ test:
 
 check:
 	@$(MAKE) -s -j$(JOBS) programs $(BUILD)/plain/tests $(BUILD)/tsan/tests
-	@$(RUN) matrix format tidy soak valgrind threads cppcheck
+	@$(RUN) qemu matrix format tidy soak valgrind threads cppcheck corpus
 
-# Longer still: the attacks on the tree by the hundred, and a second kernel.
+# Longer still: the attacks on the tree by the hundred; and the second kernel alone.
 treesoak qemu:
 	@$(MAKE) -s -j$(JOBS) programs $(BUILD)/plain/tests
 	@$(RUN) $@

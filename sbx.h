@@ -1767,7 +1767,7 @@ static void sbx__kill_init(sbx *b) {
 
 static void sbx__end_init(sbx *b) {
     struct timespec moment = {0, 1000000};
-    int tries = 1000; /* a process that cannot die holds the namespace; it must not hold the host */
+    int tries = 25000; /* a process that cannot die holds the namespace; it must not hold the host */
     if (b->init > 0) sbx__kill_init(b);
     while (b->init > 0 && sbx__collect(b->init, WNOHANG, NULL) == 0 && tries-- > 0)
         nanosleep(&moment, NULL);
@@ -2028,7 +2028,7 @@ static void sbx__read_cgroup(sbx *b) {
     long long peak = sbx__cgroup_get(b, "memory.peak", "");
     if (peak < 0) peak = sbx__cgroup_get(b, "memory.current", "");
     if (cpu > b->cpu_us) b->cpu_us = cpu;
-    if (peak > b->peak) b->peak = peak;
+    if (peak > 0 && peak > b->peak) b->peak = peak;
     if (sbx__cgroup_get(b, "memory.events", "oom_kill ") > 0) b->seen.saw |= SBX_SAW_OOM_KILL;
 }
 

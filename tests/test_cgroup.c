@@ -305,6 +305,13 @@ UTEST(cgroup, cpu_of_the_tree) {
 
 /* ==== The tree, through cgroup.kill =========================================================== */
 
+static int all_collected(void *unused) {
+    (void)unused;
+    while (waitpid(-1, NULL, WNOHANG | __WALL) > 0) {
+    }
+    return !test_has_children();
+}
+
 UTEST(cgroup, group_that_cannot_be_left) {
     static const char *const how[] = {"setsid", "daemon", "setpgid", "parent_setsid"};
     static const char *const then[] = {"0", "stay", "crash"};
@@ -324,8 +331,8 @@ UTEST(cgroup, group_that_cannot_be_left) {
             config.cgroup = delegated();
             if (i == 3) { /* that one is a child of the host: killed, but the host's to collect */
                 sbx_run(&config, &result);
-                waitpid(-1, NULL, WNOHANG | __WALL);
                 EXPECT_EQ(0, groups_left());
+                EXPECT_TRUE(test_wait_until(all_collected, NULL, 0));
             } else {
                 CGROUP_RUN(&config, &result);
             }
@@ -356,6 +363,49 @@ UTEST(cgroup, fork_bomb) {
         EXPECT_TRUE(test_tether_close(&tether));
         sbx_free(&result);
     }
+}
+
+/* The group belongs to the user that the program is: it can raise its own limit, and walk out into
+   another group. Under a policy it cannot. */
+UTEST(cgroup, policy_keeps_it_in) {
+    sbx_policy policy = {0};
+    sbx_config config = {0};
+    sbx_result result;
+    char away[PATH_MAX];
+    NEED_CGROUP();
+    snprintf(away, sizeof away, "%s/away-%ld", delegated(), (long)getpid());
+    config.command = test_text("g=$(cat /proc/self/cgroup) && echo max >%s/${g##*/}/memory.max && "
+                               "echo raised; mkdir %s && echo made; echo 0 >%s/cgroup.procs && "
+                               "echo left; :",
+                               delegated(), away, away);
+    config.memory_bytes = 64 * MB;
+    config.timeout_ms = LONG_MS;
+    config.contain = SBX_CONTAIN_GROUP;
+    CGROUP_RUN(&config, &result);
+    EXPECT_STREQ_MSG("raised\nmade\nleft\n", result.out.data, result.err.data);
+    sbx_free(&result);
+    rmdir(away);
+    config.contain = SBX_CONTAIN_AUTO;
+    config.policy = &policy;
+    CGROUP_RUN(&config, &result);
+    if (result.step == SBX_STEP_POLICY || result.step == SBX_STEP_CONTAIN) {
+        sbx_free(&result);
+        UTEST_SKIP("no policy can be had here");
+    }
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_STREQ("", result.out.data);
+    EXPECT_TRUE_MSG(strstr(result.err.data, "memory.max: Permission denied") != NULL ||
+                        strstr(result.err.data, "memory.max: Read-only file system") != NULL,
+                    result.err.data);
+    sbx_free(&result);
+    config.command = NULL;
+    config.argv = test_child_argv("memory", "own", "100");
+    CGROUP_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+    EXPECT_EQ(1, result.certain);
+    EXPECT_TRUE(result.evidence & SBX_SAW_OOM_KILL);
+    sbx_free(&result);
+    EXPECT_LT(rmdir(away), 0); /* it was not made again */
 }
 
 /* ==== Nothing is left, whatever the end ======================================================= */
