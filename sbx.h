@@ -1767,7 +1767,7 @@ static void sbx__kill_init(sbx *b) {
 
 static void sbx__end_init(sbx *b) {
     struct timespec moment = {0, 1000000};
-    int tries = 25000; /* a process that cannot die holds the namespace; it must not hold the host */
+    int tries = 25000; /* a process that cannot die must not hold the host for ever */
     if (b->init > 0) sbx__kill_init(b);
     while (b->init > 0 && sbx__collect(b->init, WNOHANG, NULL) == 0 && tries-- > 0)
         nanosleep(&moment, NULL);
