@@ -1,4 +1,7 @@
-/* Does a set of flags build and run here at all? */
+/* Does a set of flags build and run here at all, with headers? */
+#include <errno.h>
+#include <stdio.h>
+
 int main(void) {
     return 0;
 }

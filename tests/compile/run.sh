@@ -74,7 +74,7 @@ build() {
 # available COMPILER-AND-FLAGS [-x c++]: can it build and run an ordinary program here?
 available() {
     command -v "${1%% *}" >/dev/null 2>&1 || { why="not installed"; return 1; }
-    printf '#include <stdio.h>\nint main(void) { return printf("%%s", "") != 0; }\n' >"$out/try.c"
+    printf '#include <errno.h>\n#include <stdio.h>\nint main(void) { return printf("%%s", "") != 0; }\n' >"$out/try.c"
     why="does not build an ordinary program here"
     $1 ${2:-} -c -o "$out/try.o" "$out/try.c" >/dev/null 2>&1 &&
         $1 -o "$out/try" "$out/try.o" >/dev/null 2>&1 && "$out/try" >/dev/null 2>&1
