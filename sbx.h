@@ -1890,7 +1890,7 @@ static int sbx__enter_child(void *arg) {
     }
     if (p->gate[0] < 0) flags |= SBX__CLONE_VFORK;
     if (syscall(SYS_setns, p->init_fd, sbx__namespaces(p)) == 0)
-        pid = clone(sbx__child, stack, flags | SIGCHLD, p, &pidfd, NULL, tid);
+        pid = clone(sbx__child, stack, flags | SIGCHLD, p, &pidfd, (void *)NULL, tid);
     if (pid < 0) sbx__quit_with(p->report, SBX_STEP_CONTAIN, 0);
     sbx__send_fd(p->report, pidfd, SBX__EXIT, (int)pid);
     sbx__quit(0);

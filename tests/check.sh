@@ -1,7 +1,7 @@
 #!/bin/sh
-# The longer checks, one by name: format, tidy, cppcheck, soak, valgrind, threads, treesoak, qemu. One line
-# per case: ok, FAILED, or skipped with the reason; a tool that is not installed is skipped, never
-# passed.
+# The longer checks, one by name: format, tidy, cppcheck, soak, valgrind, threads, treesoak, qemu.
+# One line per case: ok, FAILED, or skipped with the reason; a tool that is not installed is
+# skipped, never passed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
@@ -52,6 +52,7 @@ tidy() {
         bugprone-implicit-widening-of-multiplication-result bugprone-misplaced-widening-cast \
         bugprone-narrowing-conversions bugprone-reserved-identifier cert-dcl37-c cert-dcl51-cpp \
         bugprone-branch-clone cert-err33-c cert-err34-c concurrency-mt-unsafe misc-no-recursion \
+        performance-no-int-to-ptr \
         clang-analyzer-core.NonNullParamChecker clang-analyzer-core.UndefinedBinaryOperatorResult \
         clang-analyzer-unix.Malloc clang-analyzer-security.insecureAPI.strcpy \
         clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling; do

@@ -699,8 +699,9 @@ static void *call_often(void *arg) {
     return NULL;
 }
 
-/* Each child is a copy that holds the descriptors of the other threads' calls. */
-UTEST(host, threads_that_call_at_the_same_time) {
+/* Each child is a copy that holds the descriptors of the other threads' calls. ThreadSanitizer does
+   not support copies of a host with threads, so its run leaves this one out by name. */
+UTEST(host, calls_side_by_side) {
     pthread_t threads[4];
     int wrong[4] = {0, 0, 0, 0}, i;
     for (i = 0; i < 4; i++) ASSERT_EQ(0, pthread_create(&threads[i], NULL, call_often, &wrong[i]));
