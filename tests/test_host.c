@@ -700,7 +700,7 @@ static void *call_often(void *arg) {
 }
 
 /* Each child is a copy that holds the descriptors of the other threads' calls. ThreadSanitizer does
-   not support copies of a host with threads, so its run leaves this one out by name. */
+   not support copies of a host with threads, so its run, which goes by names, leaves them out. */
 UTEST(host, calls_side_by_side) {
     pthread_t threads[4];
     int wrong[4] = {0, 0, 0, 0}, i;
@@ -824,7 +824,7 @@ static int fn_raises(void *arg, void *ret, size_t size) {
 }
 
 /* The libc keeps the number of the thread, which is another one in a tree. */
-UTEST(host, call_knows_its_own_thread) {
+UTEST(host, call_knows_its_own_number) {
     sbx_config config = {0};
     sbx_result result;
     int number = SIGUSR1, codes[2] = {-1, -1};
