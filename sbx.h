@@ -56,7 +56,7 @@
      host is killed then, the tree lives until that process ends.
    - cpu_ms misses processes that live for less than a clock tick and that nobody waits for.
    - Root stays root: without a policy a root program can do what root can, in any tree: trace pid 1
-     and so outlive a killed host, or leave a cgroup.
+     and so outlive a killed host. Without a policy any program can change or leave its cgroup.
    - Without a policy, or in a group, a child can keep the host's thread in the kernel past the
      deadline (a splice holds the pipe's lock): a tree ends all the same 2 to 3 seconds after
      timeout_ms and grace_ms, a group when the child does.
