@@ -406,7 +406,12 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #ifdef __linux__
 #include <stdio_ext.h>
 #define SBX__USED(file) (__fbufsize(file) > 0) /* glibc gives a buffer at first use */
+#ifdef __GLIBC__ /* without a call: the function's page would be looked up in every forked child */
+#define SBX__PENDING(file)                                                                         \
+    ((file)->_mode > 0 ? __fpending(file) > 0 : (file)->_IO_write_ptr > (file)->_IO_write_base)
+#else
 #define SBX__PENDING(file) (__fpending(file) > 0)
+#endif
 #define SBX__AT_END(file) (feof_unlocked(file) != 0) /* another thread may be reading */
 #define SBX__WALL 0x40000000 /* __WALL: children of any clone */
 #else
@@ -535,7 +540,8 @@ int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 #define SBX__MAX_MS 1000000000000LL        /* about 31 years */
 #define SBX__MAX_BYTES (1LL << 50)
 #define SBX__MAX_COUNT (1LL << 30)
-#define SBX__RET_AT 512                    /* sbx_call: where ret stands in the shared pages */
+#define SBX__RET_AT 512                    /* sbx_call: where ret stands in the shared pages, ... */
+#define SBX__SHARED_AT 65536               /* ... and these in their file: out of its first pages */
 
 /* ==== data: config -> plan -> box -> evidence -> result ====================================== */
 
@@ -597,6 +603,7 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     int filter_size;
     sbx__writable *writable;
     int writable_count;
+    int handle;                      /* for sbx_start */
     sbx_fn fn;                       /* sbx_call: instead of path */
     void *arg;
     size_t ret_size, fn_stack;
@@ -984,7 +991,15 @@ static int sbx__has_name(const char *const *env, size_t count, const char *entry
     return 0;
 }
 
-static int sbx__plan_program(sbx__plan *p, sbx_result *r) {
+static void sbx__name(sbx *b, const sbx__plan *p) {
+    const char *name = p->cfg.command ? "sh" : p->fn ? "" : p->cfg.argv[0];
+    const char *slash = strrchr(name, '/');
+    char shown[40];
+    sbx__plain(shown, sizeof shown, slash && slash[1] ? slash + 1 : name);
+    snprintf(b->who, sizeof b->who, p->fn ? "the function" : "'%s'", shown);
+}
+
+static int sbx__plan_program(sbx__plan *p, sbx *b, sbx_result *r) {
     const sbx_config *cfg = &p->cfg;
     const sbx_policy *policy = cfg->policy;
     const char *const *host = (const char *const *)environ;
@@ -1017,6 +1032,7 @@ static int sbx__plan_program(sbx__plan *p, sbx_result *r) {
     p->cwd = cfg->cwd;
     if (policy) p->cwd = sbx__absolute(p, cfg->cwd ? cfg->cwd : "."); /* under its own mounts */
     if (policy && !p->cwd) return sbx__gone_cwd(r);
+    sbx__name(b, p);
     return p->fn ? 1 : sbx__find(p, name, search, r);
 }
 
@@ -1025,7 +1041,11 @@ static int sbx__plan_tree(sbx__plan *p, sbx *b, sbx_result *r) {
     if (p->cfg.contain == SBX_CONTAIN_GROUP) return 1;
     p->tree = sbx__start_init(p, b);
     if (p->tree) b->enforced |= SBX_BY_TREE;
-    if (p->tree || (p->cfg.contain == SBX_CONTAIN_AUTO && !p->cfg.policy)) return 1;
+    if (p->tree) return 1;
+    if (errno == EMFILE || errno == ENFILE) /* no reason to contain less */
+        return sbx__refuse(r, SBX_STEP_IO, errno, "no descriptors for the tree: %s",
+                           strerror(errno));
+    if (p->cfg.contain == SBX_CONTAIN_AUTO && !p->cfg.policy) return 1;
     if (SBX__LINUX && (errno == EPERM || errno == ENOSPC || errno == EACCES) && geteuid() != 0)
         hint = " (allow user namespaces, or run as root)";
     return sbx__refuse(r, p->cfg.policy ? SBX_STEP_POLICY : SBX_STEP_CONTAIN, errno,
@@ -1095,10 +1115,12 @@ static int sbx__plan_stream(sbx__plan *p, sbx *b, int i, sbx_io mode, int fd) {
            sbx__nonblocking(b->fd[i]);
 }
 
-/* A pipe; in a tree a socket, because descriptors come back through it. */
+/* A pipe; in a tree a socket, because descriptors come back through it. A function leaves it in
+   the file of its result, in pages that it cannot reach. */
 static int sbx__plan_report(sbx__plan *p, sbx *b) {
 #if SBX__LINUX
     int gated = p->fn || (p->user_ns && b->enforced & SBX_BY_RLIMIT_NPROC), fd[2];
+    if (p->result >= 0 && !p->tree) return 1;
     if (p->tree) {
         if (gated && !sbx__pipe(&p->gate[0], &p->gate[1])) return 0;
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0) return 0;
@@ -1120,12 +1142,12 @@ static int sbx__plan_cancel(sbx *b) {
 #endif
 }
 
-static int sbx__plan_streams(sbx__plan *p, sbx *b, int handle, sbx_result *r) {
+static int sbx__plan_streams(sbx__plan *p, sbx *b, sbx_result *r) {
     const sbx_config *cfg = &p->cfg;
     if (sbx__plan_stream(p, b, 0, cfg->in, cfg->in_fd) &&
         sbx__plan_stream(p, b, 1, cfg->out, cfg->out_fd) &&
         sbx__plan_stream(p, b, 2, cfg->err, cfg->err_fd) && sbx__plan_report(p, b) &&
-        (!handle || sbx__plan_cancel(b)))
+        (!p->handle || sbx__plan_cancel(b)))
         return 1;
     return sbx__refuse(r, SBX_STEP_IO, errno, "no pipe, or no /dev/null, for the child: %s",
                        strerror(errno));
@@ -1133,13 +1155,13 @@ static int sbx__plan_streams(sbx__plan *p, sbx *b, int handle, sbx_result *r) {
 
 static int sbx__plan_call(sbx__plan *p, sbx *b, sbx_result *r) {
     struct rlimit stack;
-    p->result = -1;
     if (!p->fn) return 1;
     b->call = 1;
     b->shared_size = SBX__RET_AT + p->ret_size;
 #if SBX__LINUX /* only the child maps it: another thread's child would inherit a mapping of ours */
-    b->fd[SBX__RESULT] = sbx__memfd("sbx", 1, b->shared_size);
-    if (b->fd[SBX__RESULT] >= 0 && ftruncate(b->fd[SBX__RESULT], (off_t)b->shared_size) == 0)
+    b->fd[SBX__RESULT] = sbx__memfd("sbx", 1, SBX__SHARED_AT + b->shared_size);
+    if (b->fd[SBX__RESULT] >= 0 &&
+        ftruncate(b->fd[SBX__RESULT], (off_t)(SBX__SHARED_AT + b->shared_size)) == 0)
         p->result = b->fd[SBX__RESULT];
 #endif
     if (p->result < 0) {
@@ -1162,10 +1184,10 @@ static int sbx__plan_call(sbx__plan *p, sbx *b, sbx_result *r) {
     return 1;
 }
 
-static int sbx__plan_input(sbx *b, int handle, sbx_result *r) {
+static int sbx__plan_input(sbx__plan *p, sbx *b, sbx_result *r) {
     b->input = (const char *)b->cfg.input;
     b->input_left = b->cfg.input_size;
-    if (!handle || !b->input_left) return 1;
+    if (!p->handle || !b->input_left) return 1;
     /* The caller's may go before it is read. */
     b->input_copy = (char *)SBX_REALLOC(NULL, b->input_left);
     if (!b->input_copy) return sbx__no_memory(r, "a copy of the input");
@@ -1173,20 +1195,15 @@ static int sbx__plan_input(sbx *b, int handle, sbx_result *r) {
     return 1;
 }
 
-static void sbx__name(sbx *b, const sbx__plan *p) {
-    const char *name = p->cfg.command ? "sh" : p->fn ? "" : p->cfg.argv[0];
-    const char *slash = strrchr(name, '/');
-    char shown[40];
-    sbx__plain(shown, sizeof shown, slash && slash[1] ? slash + 1 : name);
-    snprintf(b->who, sizeof b->who, p->fn ? "the function" : "'%s'", shown);
-}
-
 /* Returns a box that may be half made; ok tells, and sbx__free_box takes either. */
-static sbx *sbx__prepare(sbx__plan *p, int handle, int *ok, sbx_result *r) {
+static sbx *sbx__prepare(sbx__plan *p, int *ok, sbx_result *r) {
+    static int (*const steps[])(sbx__plan *, sbx *, sbx_result *) = {
+        sbx__plan_program, sbx__plan_tree, sbx__plan_cgroup,  sbx__plan_policy,
+        sbx__plan_limits,  sbx__plan_call, sbx__plan_streams, sbx__plan_input};
     sbx *b = (sbx *)sbx__zalloc(sizeof *b);
     int i;
     p->fd[0] = p->fd[1] = p->fd[2] = p->report = p->life = p->null = p->cgroup = p->ruleset = -1;
-    p->gate[0] = p->gate[1] = -1;
+    p->gate[0] = p->gate[1] = p->result = -1;
     *ok = b ? 1 : sbx__no_memory(r, "a box");
     if (!b) return NULL;
     for (i = 0; i < SBX__FDS; i++) b->fd[i] = -1;
@@ -1194,11 +1211,7 @@ static sbx *sbx__prepare(sbx__plan *p, int handle, int *ok, sbx_result *r) {
     b->cancel_fd = b->seen.exit_code = -1;
     b->peak = -1;
     b->kill_at = b->look_at = b->sample_at = SBX__NEVER;
-    sbx__name(b, p);
-    *ok = sbx__plan_program(p, r) && sbx__plan_tree(p, b, r) && sbx__plan_cgroup(p, b, r) &&
-          sbx__plan_policy(p, b, r) && sbx__plan_limits(p, b, r) &&
-          sbx__plan_streams(p, b, handle, r) && sbx__plan_call(p, b, r) &&
-          sbx__plan_input(b, handle, r);
+    for (i = 0; *ok && i < (int)(sizeof steps / sizeof steps[0]); i++) *ok = steps[i](p, b, r);
     return b;
 }
 
@@ -1306,6 +1319,13 @@ static void sbx__close_from(int from) {
         return;
 #endif
     for (top = sysconf(_SC_OPEN_MAX); from < top; from++) close(from);
+}
+
+static void sbx__shut(int from, int to) {
+#if SBX__LINUX
+    if (syscall(SBX__NR_close_range, (unsigned)from, (unsigned)to, 0) == 0) return;
+#endif
+    for (; from <= to; from++) close(from);
 }
 
 static int sbx__dup(int from, int to, int flags) {
@@ -1524,7 +1544,7 @@ static int sbx__call_child(const sbx__plan *p);
 
 static int sbx__child(void *arg) {
     sbx__plan *p = (sbx__plan *)arg;
-    int report = p->report, which = 0;
+    int report = p->report < 0 ? p->result : p->report, which = 0;
     sbx_step failed;
 #if SBX__LINUX
     char byte;
@@ -1539,8 +1559,8 @@ static int sbx__child(void *arg) {
     if (p->cgroup >= 0 && write(p->cgroup, "0", 1) != 1) sbx__quit_with(report, SBX_STEP_CGROUP, 0);
     if (p->fn && p->result >= 0) {
         void *(*volatile map)(void *, size_t, int, int, int, off_t) = mmap;
-        void *all =
-            map(NULL, SBX__RET_AT + p->ret_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->result, 0);
+        void *all = map(NULL, SBX__RET_AT + p->ret_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+                        p->result, SBX__SHARED_AT);
         if (all == MAP_FAILED) sbx__quit_with(report, SBX_STEP_MEMORY, 0);
         p->shared = (sbx__shared *)all;
     }
@@ -2541,7 +2561,7 @@ static pid_t sbx__fork(sbx__plan *p, sbx *b) {
         b->fd[SBX__EXIT] = (int)syscall(SBX__NR_pidfd_open, pid, 0);
     b->fd[SBX__EXIT] = sbx__move_up(b->fd[SBX__EXIT], 3);
 #endif
-    errno = error;
+    if (pid < 0) errno = error; /* else its page need not be copied: the child shares it */
     return pid;
 }
 
@@ -3293,7 +3313,8 @@ static int sbx__fetch(const sbx *b, void *to, size_t from, size_t size) {
     ssize_t n = 1;
     if (b->shared) return memcpy(to, (const char *)b->shared + from, size) != NULL;
     while (got < size && n > 0) {
-        n = pread(b->fd[SBX__RESULT], (char *)to + got, size - got, (off_t)(from + got));
+        n = pread(b->fd[SBX__RESULT], (char *)to + got, size - got,
+                  (off_t)(SBX__SHARED_AT + from + got));
         if (n > 0) got += (size_t)n;
     }
     return got == size;
@@ -3445,8 +3466,9 @@ static sbx_verdict sbx__conclude(sbx *b, sbx_result *r) {
 /* ==== public functions ======================================================================= */
 
 /* Config -> plan -> running box. NULL: the result says why, and nothing is left. */
-static sbx *sbx__open(const sbx_config *config, sbx__plan *plan, int handle, sbx_result *r) {
+static sbx *sbx__open(const sbx_config *config, const sbx__plan *plan, sbx_result *r) {
     sbx__plan p = *plan;
+    sbx__failure f;
     sbx *b;
     int ok;
     sbx__blank(r);
@@ -3455,9 +3477,9 @@ static sbx *sbx__open(const sbx_config *config, sbx__plan *plan, int handle, sbx
     p.cfg = *config;
     r->user = config->user;
     if (!sbx__check_program(config, p.fn, r) || !sbx__check_limits(&p.cfg, r) ||
-        !sbx__check_io(config, handle, r) || !sbx__check_places(config, r))
+        !sbx__check_io(config, p.handle, r) || !sbx__check_places(config, r))
         return NULL;
-    b = sbx__prepare(&p, handle, &ok, r);
+    b = sbx__prepare(&p, &ok, r);
     ok = ok && sbx__spawn(&p, b, r);
     if (ok) {
         sbx__turn(b, (p.fn ? 0 : 1u << SBX__REPORT) | 1u << SBX__IN, b->started);
@@ -3466,6 +3488,8 @@ static sbx *sbx__open(const sbx_config *config, sbx__plan *plan, int handle, sbx
         /* A function: all of it. */
         while (b->state != SBX__ENDED && (p.fn || b->fd[SBX__REPORT] >= 0))
             sbx__select(&b, 1, b->top_fd, sbx__wake(b) - sbx__now());
+        if (p.fn && !p.tree && pread(b->fd[SBX__RESULT], &f, sizeof f, 0) == sizeof f && f.step)
+            b->failure = f;
         if (b->failure.step) {
             if (b->state == SBX__RUNNING) sbx__signal(b, SIGKILL);
             sbx__wait(&b, 1, SBX__NEVER);
@@ -3481,7 +3505,7 @@ static sbx *sbx__open(const sbx_config *config, sbx__plan *plan, int handle, sbx
     if (r->step == SBX_STEP_CONTAIN && config->contain == SBX_CONTAIN_AUTO) {
         sbx_config group = *config;
         group.contain = SBX_CONTAIN_GROUP;
-        return sbx__open(&group, plan, handle, r);
+        return sbx__open(&group, plan, r);
     }
     return NULL;
 }
@@ -3490,7 +3514,8 @@ SBX_API sbx *sbx_start(const sbx_config *config, sbx_result *result) {
     sbx_result ignored;
     sbx__plan plan;
     memset(&plan, 0, sizeof plan);
-    return sbx__open(config, &plan, 1, result ? result : &ignored);
+    plan.handle = 1;
+    return sbx__open(config, &plan, result ? result : &ignored);
 }
 
 SBX_API sbx_verdict sbx_run(const sbx_config *config, sbx_result *result) {
@@ -3498,7 +3523,7 @@ SBX_API sbx_verdict sbx_run(const sbx_config *config, sbx_result *result) {
     sbx__plan plan;
     sbx *box;
     memset(&plan, 0, sizeof plan);
-    box = sbx__open(config, &plan, 0, result ? result : &ignored);
+    box = sbx__open(config, &plan, result ? result : &ignored);
     return box ? sbx_finish(box, result) : SBX_NOT_STARTED;
 }
 
@@ -3600,7 +3625,7 @@ static int sbx__call_child(const sbx__plan *p) {
     int code;
     sbx__current = p->shared;
     environ = p->envp;
-    close(3); /* the report: it has started */
+    sbx__shut(3, 3); /* the report: it has started */
     if (p->buffered[0]) sbx__purge(stdin); /* what the host has buffered is the host's */
     if (p->buffered[0] > 1) clearerr(stdin);
     if (p->buffered[1]) sbx__purge(stdout);
@@ -3608,8 +3633,7 @@ static int sbx__call_child(const sbx__plan *p) {
     code = p->fn(p->arg, (char *)p->shared + SBX__RET_AT, p->ret_size);
     sbx__flush();
     if (code == 0) p->shared->done = p->token;
-    close(1); /* the host can read to their end while this process is taken down */
-    close(2);
+    sbx__shut(1, 2); /* the host can read to their end while this process is taken down */
     return code == 0 || (code & 255) != 0 ? code & 255 : 1;
 }
 
@@ -3629,7 +3653,7 @@ SBX_API sbx_verdict sbx_call(const sbx_config *config, sbx_fn fn, void *arg, voi
     else if ((ret_size && !ret) || ret_size > (size_t)-1 / 4)
         sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "ret_size = %lu, but ret is %s",
                     (unsigned long)ret_size, ret ? "not that large" : "NULL");
-    else box = sbx__open(config, &plan, 0, r);
+    else box = sbx__open(config, &plan, r);
     if (!box) return verdict;
     verdict = sbx__conclude(box, r);
     if (verdict == SBX_OK && ret_size && !sbx__fetch(box, ret, SBX__RET_AT, ret_size)) {

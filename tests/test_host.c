@@ -699,6 +699,26 @@ static void *call_often(void *arg) {
     return NULL;
 }
 
+UTEST(host, call_that_cannot_begin) {
+    int contain, count;
+    for (contain = SBX_CONTAIN_AUTO; contain <= SBX_CONTAIN_GROUP; contain++) {
+        sbx_config config = {0};
+        sbx_result result;
+        unsigned char seven = 0;
+        config.contain = (sbx_contain)contain;
+        config.cwd = "/nowhere at all";
+        count = test_count_fds();
+        EXPECT_EQ((int)SBX_NOT_STARTED,
+                  (int)sbx_call(&config, fn_seven, NULL, &seven, 1, &result));
+        EXPECT_EQ((int)SBX_STEP_CWD, (int)result.step);
+        EXPECT_EQ(ENOENT, result.sys_errno);
+        EXPECT_TRUE(strstr(result.message, "nowhere at all") != NULL);
+        EXPECT_EQ(0, (int)seven);
+        EXPECT_EQ(count, test_count_fds());
+        sbx_free(&result);
+    }
+}
+
 /* Each child is a copy that holds the descriptors of the other threads' calls. ThreadSanitizer does
    not support copies of a host with threads, so its run, which goes by names, leaves them out. */
 UTEST(host, calls_side_by_side) {
@@ -743,9 +763,18 @@ static const char *run_beside_copies(void *arg) {
     for (i = 0; i < 60; i++) {
         sbx_config config = {0};
         sbx_result result;
+        sbx *box;
         config.argv = test_child_argv("exit", "0");
         config.processes = geteuid() && i % 2 ? 500 : 0; /* then it is waited for in another way */
         if (sbx_run(&config, &result) != SBX_OK) return test_text("%s", result.message);
+        sbx_free(&result);
+        config.argv = test_child_argv("sleep", "60000"); /* has begun long before it ends */
+        config.contain = i % 2 ? SBX_CONTAIN_GROUP : SBX_CONTAIN_AUTO;
+        config.processes = 0;
+        box = sbx_start(&config, &result);
+        if (!box) return test_text("%s", result.message);
+        sbx_cancel(box);
+        if (sbx_finish(box, &result) != SBX_CANCELLED) return test_text("%s", result.message);
         sbx_free(&result);
     }
     copying = 0;
