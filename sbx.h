@@ -532,7 +532,10 @@ int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 #define SBX__SECOND 1000000LL              /* all times inside are microseconds, monotonic */
 #define SBX__NEVER LLONG_MAX
 #define SBX__EMPTY_WAIT (5 * SBX__SECOND)  /* for killed leftovers to vanish */
-#define SBX__SAMPLE 10000LL                /* memory and CPU are looked at so often */
+#define SBX__END_WAIT (25 * SBX__SECOND)   /* for pid 1, which waits for all of them */
+#define SBX__SAMPLE 10000LL                /* memory and CPU are looked at so often, ... */
+#define SBX__PART 20                       /* ... but for no more than one part in so many of a CPU */
+#define SBX__SAVED 50000LL                 /* once more that for closer looks, which can be saved */
 #define SBX__CHUNK 65536                   /* room for one read; a pipe's usual size */
 #define SBX__BIG_PIPE (1 << 20)            /* what a pipe grows to once the child has filled it */
 #define SBX__STACK 24576                   /* of a vfork child; ... */
@@ -541,7 +544,7 @@ int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 #define SBX__MAX_BYTES (1LL << 50)
 #define SBX__MAX_COUNT (1LL << 30)
 #define SBX__RET_AT 512                    /* sbx_call: where ret stands in the shared pages, ... */
-#define SBX__SHARED_AT 65536               /* ... and these in their file: out of its first pages */
+#define SBX__PARTD_AT 65536               /* ... and these in their file: out of its first pages */
 
 /* ==== data: config -> plan -> box -> evidence -> result ====================================== */
 
@@ -650,7 +653,8 @@ struct sbx {
     long long kill_at;               /* SIGKILL after the grace */
     long long look_at, look_step;    /* next look at what no descriptor tells */
     long long empty_by;              /* LEAVING: give up waiting for leftovers */
-    long long sample_at, sample_step, scan_at;
+    long long sample_at, sample_step, sampled_at;
+    long long credit;                /* time for closer looks at memory */
     int crowd;                       /* how many boxes are waited for with it */
     int stopping, killed;            /* a reason is noted; a signal was sent */
     int late;                        /* the deadline was over before the program could start */
@@ -676,11 +680,13 @@ struct sbx {
 
 /* ==== small helpers ========================================================================== */
 
-static long long sbx__now(void) {
+static long long sbx__clock(clockid_t which) { /* in us */
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(which, &t);
     return (long long)t.tv_sec * SBX__SECOND + t.tv_nsec / 1000;
 }
+
+static long long sbx__now(void) { return sbx__clock(CLOCK_MONOTONIC); }
 
 static void *sbx__zalloc(size_t size) {
     void *p = SBX_REALLOC(NULL, size);
@@ -1159,9 +1165,9 @@ static int sbx__plan_call(sbx__plan *p, sbx *b, sbx_result *r) {
     b->call = 1;
     b->shared_size = SBX__RET_AT + p->ret_size;
 #if SBX__LINUX /* only the child maps it: another thread's child would inherit a mapping of ours */
-    b->fd[SBX__RESULT] = sbx__memfd("sbx", 1, SBX__SHARED_AT + b->shared_size);
+    b->fd[SBX__RESULT] = sbx__memfd("sbx", 1, SBX__PARTD_AT + b->shared_size);
     if (b->fd[SBX__RESULT] >= 0 &&
-        ftruncate(b->fd[SBX__RESULT], (off_t)(SBX__SHARED_AT + b->shared_size)) == 0)
+        ftruncate(b->fd[SBX__RESULT], (off_t)(SBX__PARTD_AT + b->shared_size)) == 0)
         p->result = b->fd[SBX__RESULT];
 #endif
     if (p->result < 0) {
@@ -1560,7 +1566,7 @@ static int sbx__child(void *arg) {
     if (p->fn && p->result >= 0) {
         void *(*volatile map)(void *, size_t, int, int, int, off_t) = mmap;
         void *all = map(NULL, SBX__RET_AT + p->ret_size, PROT_READ | PROT_WRITE, MAP_SHARED,
-                        p->result, SBX__SHARED_AT);
+                        p->result, SBX__PARTD_AT);
         if (all == MAP_FAILED) sbx__quit_with(report, SBX_STEP_MEMORY, 0);
         p->shared = (sbx__shared *)all;
     }
@@ -1779,17 +1785,21 @@ static int sbx__init_child(void *arg) {
 
 /* Ends the namespace: two ways, since pid 1 may be stopped, and the call may be missing. */
 static void sbx__kill_init(sbx *b) {
+    int usual = 0; /* struct sched_param */
     sbx__close(&b->fd[SBX__LIFE]);
+    /* Root may have put it behind everybody: it has to run to die. */
+    if (syscall(SYS_sched_setscheduler, b->init, 0, &usual) == 0)
+        setpriority(PRIO_PROCESS, (id_t)b->init, 0);
     if (syscall(SBX__NR_pidfd_send_signal, b->fd[SBX__INIT], SIGKILL, NULL, 0) != 0 &&
         errno != ESRCH)
         kill(b->init, SIGKILL);
 }
 
 static void sbx__end_init(sbx *b) {
+    long long limit = sbx__now() + SBX__END_WAIT;
     struct timespec moment = {0, 1000000};
-    int tries = 25000; /* a process that cannot die must not hold the host for ever */
     if (b->init > 0) sbx__kill_init(b);
-    while (b->init > 0 && sbx__collect(b->init, WNOHANG, NULL) == 0 && tries-- > 0)
+    while (b->init > 0 && sbx__collect(b->init, WNOHANG, NULL) == 0 && sbx__now() < limit)
         nanosleep(&moment, NULL);
     sbx__close(&b->fd[SBX__LIFE]);
     sbx__close(&b->fd[SBX__INIT]);
@@ -2590,6 +2600,8 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
         fcntl(b->fd[SBX__IN], SBX__F_SETPIPE_SZ, SBX__BIG_PIPE);
     b->sample_step = SBX__SAMPLE / 2; /* a shorter select() costs more than it tells */
     b->sample_at = sbx__now() + b->sample_step;
+    b->sampled_at = b->started;
+    b->credit = SBX__SAVED;
 #endif
     if (b->fd[SBX__EXIT] < 0) {
         b->look_at = b->started;
@@ -2821,10 +2833,14 @@ static void sbx__settle_cpu(sbx *b, const sbx__tasks *fresh) {
     if (ticks > b->cpu_us) b->cpu_us = ticks;
 }
 
-/* Renews the list of members and, with it, the CPU sum. */
-static void sbx__recount(sbx *b, long long now) {
+static long long sbx__cpu_time(void) { return sbx__clock(CLOCK_THREAD_CPUTIME_ID); }
+
+/* Renews the list of members and, with it, the CPU sum, if there is time left for it. */
+static void sbx__recount(sbx *b) {
+    long long begun = sbx__cpu_time();
     sbx__tasks fresh;
     memset(&fresh, 0, sizeof fresh);
+    if (b->credit < 0) return;
     if (sbx__scan(b, &fresh)) {
         sbx__settle_cpu(b, &fresh);
         SBX_FREE(b->tasks.at);
@@ -2832,7 +2848,7 @@ static void sbx__recount(sbx *b, long long now) {
     } else {
         SBX_FREE(fresh.at); /* no memory: the old list serves until the next look */
     }
-    b->scan_at = now + (sbx__now() - now) * 20; /* never more than 5 % of a CPU */
+    b->credit -= sbx__cpu_time() - begun;
 }
 
 static long long sbx__kib(const char *text, const char *label) {
@@ -2885,13 +2901,16 @@ static int sbx__borrows(sbx *b, const sbx__task *t) {
     return syscall(SYS_kcmp, t->host, parent->host, 1, 0, 0) == 0; /* KCMP_VM: the same memory */
 }
 
+/* The exact sum, if there is time left for it; else 0. */
 static long long sbx__weigh_shares(sbx *b) {
-    long long sum = 0;
+    long long sum = 0, begun = sbx__cpu_time();
     int i;
+    if (b->credit < 0) return 0;
     for (i = 0; i < b->tasks.count; i++) /* asked first: only exec ends the borrowing */
         if (!sbx__borrows(b, &b->tasks.at[i]))
             sum += sbx__share(b, b->tasks.at[i].pid, b->tasks.at[i].rss);
     if (sum > b->peak) b->peak = sum;
+    b->credit -= sbx__cpu_time() - begun;
     return sum;
 }
 
@@ -2922,11 +2941,10 @@ static void sbx__weigh(sbx *b) {
         if (files > shared) shared = files;
         if (peak > b->peak) b->peak = peak;
     }
-    if (b->tasks.count > 1 && own + shared > b->peak && own + shared > b->weighed / 100 * 105) {
-        /* Forks share pages that look like their own: ask again, but rarely. */
+    /* Forks share pages that look like their own: ask again, but rarely. */
+    if (b->tasks.count > 1 && own + shared > b->peak && own + shared > b->weighed / 100 * 102 &&
+        sbx__weigh_shares(b))
         b->weighed = own + shared;
-        sbx__weigh_shares(b);
-    }
     if (b->peak == 0) b->peak = -1; /* it had ended already */
 }
 
@@ -2937,11 +2955,16 @@ static int sbx__over_memory(sbx *b) {
     return b->used > b->cfg.memory_bytes && sbx__weigh_shares(b) > b->cfg.memory_bytes;
 }
 
-/* One look. Without a limit only the peak is wanted: more rarely as long as it stays the same. */
+/* One look; more rarely as long as nothing changes. */
 static void sbx__sample(sbx *b, long long now) {
     int watch = (b->enforced & SBX_BY_WATCH) != 0;
     int space = (b->seen.saw & SBX_SAW_MEMORY_LIMIT) != 0;
-    long long before = b->peak, cost, left;
+    long long before = b->peak, credit = b->credit + (now - b->sampled_at) / SBX__PART, left;
+    long long spent = sbx__cpu_time();
+    /* Without a limit only the peak is wanted: more rarely, the more boxes there are. */
+    long long most = watch || space ? SBX__SAMPLE : 2 * SBX__SAMPLE * (1 + b->crowd / 16);
+    b->credit = credit = credit < SBX__SAVED ? credit : SBX__SAVED;
+    b->sampled_at = now;
     /* The tree's own /proc comes with the report; there the program is the first after pid 1. */
     if (b->fd[SBX__REPORT] >= 0) sbx__read_report(b);
     if (!b->self) b->self = b->fd[SBX__PROC] >= 0 ? 2 : (int)b->pid;
@@ -2951,7 +2974,7 @@ static void sbx__sample(sbx *b, long long now) {
     } else {
         sbx__task alone;
         if (watch || b->self != (int)b->pid) {
-            if (now >= b->scan_at) sbx__recount(b, now);
+            sbx__recount(b);
         } else if (b->tasks.count == 0 && sbx__proc_stat(b->fd[SBX__PROC], b->self, &alone)) {
             sbx__task_add(&b->tasks, &alone);
         }
@@ -2959,17 +2982,15 @@ static void sbx__sample(sbx *b, long long now) {
         if (sbx__over_memory(b)) sbx__stop(b, SBX_SAW_MEMORY_SUM);
     }
     if (b->cfg.cpu_ms >= 0 && b->cpu_us > b->cfg.cpu_ms * 1000) sbx__stop(b, SBX_SAW_CPU_SUM);
-    if (b->sample_step < SBX__SAMPLE) b->sample_step *= 2;
-    else if (watch || space || b->cfg.cpu_ms >= 0 || b->peak != before)
-        b->sample_step = SBX__SAMPLE;
-    else if (b->sample_step < 2 * SBX__SAMPLE * (1 + b->crowd / 16)) b->sample_step *= 2;
+    if (b->peak > before + before / 64) b->sample_step = SBX__SAMPLE / 4;
+    else if (b->sample_step < most) b->sample_step *= 2;
     left = b->sample_step; /* near a limit sooner: it may grow by 4 GB a second */
     if (space) left = (b->cfg.address_space_bytes - b->peak_space) / 4096;
     if (watch && b->cfg.memory_bytes >= 0) left = (b->cfg.memory_bytes - b->used) / 4096;
     if (left > b->sample_step) left = b->sample_step;
     b->sample_at = now + (left > 1000 ? left : 1000);
-    cost = sbx__now() - now;
-    if (b->sample_at < now + cost * 10) b->sample_at = now + cost * 10;
+    spent = sbx__cpu_time() - spent - (credit - b->credit);
+    if (b->sample_at < now + spent * SBX__PART) b->sample_at = now + spent * SBX__PART;
 }
 
 #else /* without /proc the limits fall back to each process's own, and `enforced` says so */
@@ -3042,7 +3063,8 @@ static int sbx__look(sbx *b) {
         memset(&kept, 0, sizeof kept);
         kept.mask = SBX__PIDFD_INFO_EXIT;
         known = syscall(SYS_ioctl, b->fd[SBX__EXIT], SBX__PIDFD_GET_INFO, &kept) == 0;
-        if (known && !(kept.mask & SBX__PIDFD_INFO_EXIT) && b->gone < 20) return 0;
+        if ((known ? !(kept.mask & SBX__PIDFD_INFO_EXIT) : errno == ESRCH) && b->gone < 20)
+            return 0;
         status = kept.exit_status;
         known = known && kept.mask & SBX__PIDFD_INFO_EXIT;
         if (known && WIFEXITED(status)) sbx__note_status(b, 1, WEXITSTATUS(status));
@@ -3314,7 +3336,7 @@ static int sbx__fetch(const sbx *b, void *to, size_t from, size_t size) {
     if (b->shared) return memcpy(to, (const char *)b->shared + from, size) != NULL;
     while (got < size && n > 0) {
         n = pread(b->fd[SBX__RESULT], (char *)to + got, size - got,
-                  (off_t)(SBX__SHARED_AT + from + got));
+                  (off_t)(SBX__PARTD_AT + from + got));
         if (n > 0) got += (size_t)n;
     }
     return got == size;

@@ -246,15 +246,15 @@ static int compare_numbers(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Prints median and worst, and fails if the median is past the bound: single ones may be the
-   machine's. */
+/* Prints median and worst, and fails if more than one in twenty is past the bound: that one may be
+   the machine's. */
 static void numbers(const char *what, double *values, int count, const char *unit, double bound) {
     const char *flaw = "";
     int i, past = 0;
     if (count == 0) return;
     qsort(values, (size_t)count, sizeof *values, compare_numbers);
     for (i = 0; i < count; i++) past += values[i] > bound;
-    if (values[count / 2] > bound) flaw = test_text("the median is past %g %s", bound, unit);
+    if (past * 20 > count) flaw = test_text("too many past %g %s", bound, unit);
     report(test_text("%s: median %.1f %s, worst %.1f; %d of %d past %g", what, values[count / 2],
                      unit, values[count - 1], past, count, bound), flaw);
 }
@@ -336,7 +336,7 @@ static void measure_watch(const char *live, int memory, int cpu) {
 static void measure(void) {
     measure_kill("relay", 1000);
     measure_kill("relay+setsid", 1000);
-    measure_kill("spin+setsid", 3000); /* each must win CPU time before it can die */
+    measure_kill("spin+setsid", 2000); /* each must win CPU time before it can die */
     measure_overshoot(64 * MB, "self");
     measure_overshoot(256 * MB, "self");
     measure_overshoot(64 * MB, "orphan");
@@ -364,7 +364,7 @@ static int soak_as(long uid) {
         printf("skipped: tree, uid %ld (no PID namespace can be had here)\n", (long)geteuid());
         return 0;
     }
-    soak();
+    if (repetitions > 0) soak();
     measure();
     return failed;
 }
