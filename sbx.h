@@ -92,7 +92,8 @@
    PLATFORMS
      Linux 5.8 and later for trees, 5.13 for a policy; older ones get the group. macOS and the BSDs:
      the process group; cpu_ms and memory_bytes fall back to limits of each process (`enforced`
-     tells), cpu_ms in whole seconds. Windows is refused.
+     tells), cpu_ms in whole seconds. Windows is refused. A policy knows x86_64, i386, aarch64, arm
+     and riscv64; on i386 glibc's sockets go through a call it cannot look into: none there.
 
    THREADS
      Different boxes in different threads need no locking. One box belongs to one thread at a time;
@@ -1767,7 +1768,7 @@ static int sbx__init_child(void *arg) {
     /* No directory is kept busy. */
     if (!ok || chdir("/") != 0) sbx__quit_with(report, SBX_STEP_CONTAIN, 0);
     sbx__close_from(p->image < 0 ? 4 : 5);
-    sbx__reset_signals(SBX__SIGNALS);
+    /* Every signal stays blocked: none concerns it, but the one that cannot be. */
     sigaction(SIGCHLD, &ignore, NULL); /* orphans that end here are collected by the kernel */
     if (p->user_ns) sbx__keep_out();
     if (p->image >= 0) syscall(SYS_execveat, 4, "", name, name + 1, SBX__AT_EMPTY_PATH);
@@ -1842,20 +1843,26 @@ static int sbx__try_init(sbx__plan *p, sbx *b, sbx__failure *f) {
     return 0;
 }
 
+static const char *sbx__cat(void) {
+    if (access("/bin/cat", X_OK) == 0) return "/bin/cat";
+    return access("/usr/bin/cat", X_OK) == 0 ? "/usr/bin/cat" : NULL;
+}
+
 static int sbx__start_init(sbx__plan *p, sbx *b) {
     sbx__failure f;
     int tries, ok;
     errno = ENOENT;
     if (!sbx__can_watch()) return 0; /* whoever is left behind could not be found */
     p->user_ns = geteuid() != 0; /* root needs none, so that ids stay what they are */
-    if (access("/usr/bin/cat", X_OK) == 0) p->init_path = "/usr/bin/cat";
-    if (access("/bin/cat", X_OK) == 0) p->init_path = "/bin/cat";
     snprintf(p->uid_map, sizeof p->uid_map, "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
     snprintf(p->gid_map, sizeof p->gid_map, "%u %u 1", (unsigned)getegid(), (unsigned)getegid());
     p->image = sbx__open_image(&p->cfg);
+    if (p->image < 0) p->init_path = sbx__cat();
     for (tries = ok = 0; tries < 4 && !(ok = sbx__try_init(p, b, &f)); tries++) {
-        if (f.step == SBX_STEP_EXEC && p->image >= 0) sbx__close(&p->image);
-        else if (f.step == SBX_STEP_EXEC) p->init_path = NULL;
+        if (f.step == SBX_STEP_EXEC && p->image >= 0) {
+            sbx__close(&p->image);
+            p->init_path = sbx__cat();
+        } else if (f.step == SBX_STEP_EXEC) p->init_path = NULL;
         else if (!p->user_ns) p->user_ns = 1;
         else break;
     }
@@ -2104,16 +2111,17 @@ static void sbx__stop(sbx *b, unsigned reason);
 static const char *const sbx__system[] = {
     "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32", "/opt", "/nix/store",
     "/gnu/store", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
-    "/etc/alternatives", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts",
-    "/etc/host.conf", "/etc/resolv.conf", "/etc/services", "/etc/protocols", "/etc/localtime",
+    "/etc/alternatives", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/localtime",
     "/etc/timezone", "/etc/locale.alias", "/etc/locale.conf", "/etc/os-release", "/etc/mime.types",
     "/etc/magic", "/etc/terminfo", "/etc/inputrc", "/etc/profile", "/etc/profile.d",
     "/etc/bash.bashrc", "/etc/bashrc", "/etc/gitconfig", "/etc/fonts", "/etc/perl",
-    "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/pki/tls/certs",
-    "/etc/pki/tls/openssl.cnf", "/etc/java",
+    "/etc/ssl/openssl.cnf", "/etc/pki/tls/openssl.cnf", "/etc/java",
     "/etc/python3", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13", "/etc/python3.14",
     "/etc/java-8-openjdk", "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk",
     "/etc/java-25-openjdk", "/sys/devices/system/cpu", "/sys/kernel/mm/transparent_hugepage", NULL};
+static const char *const sbx__network[] = { /* and these, if it is allowed */
+    "/etc/hosts", "/etc/host.conf", "/etc/resolv.conf", "/etc/services", "/etc/protocols",
+    "/etc/ssl/certs", "/etc/ca-certificates", "/etc/pki/tls/certs", NULL};
 static const char *const sbx__devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
                                            "/dev/urandom", NULL};
 
@@ -2237,72 +2245,69 @@ enum { SBX__LOAD = 0x20, SBX__AND = 0x54, SBX__JEQ = 0x15, SBX__JGE = 0x35, SBX_
 #define SBX__RET_ALLOW 0x7FFF0000u
 #define SBX__RET_ERRNO 0x00050000u
 #define SBX__RET_NOTIFY 0x7FC00000u
-enum { SBX__TO_HIDE = 253, SBX__TO_DENY, SBX__TO_ALLOW }; /* jumps to the last three instructions */
 /* clang-format on */
 
-static void sbx__emit(sbx__plan *p, int code, unsigned k, int yes, int no) {
-    sbx__insn *i = &p->filter[p->filter_size++];
+/* The filter is built from its end, so that every jump knows where it goes. Returns its place. */
+static int sbx__emit_jump(sbx__plan *p, int code, unsigned k, int yes, int no) {
+    sbx__insn *i = &p->filter[p->filter_size];
     i->code = (unsigned short)code;
     i->k = k;
-    i->yes = (unsigned char)yes; /* how many instructions to skip */
-    i->no = (unsigned char)no;
+    i->yes = (unsigned char)(p->filter_size - yes - 1); /* how many instructions to skip */
+    i->no = (unsigned char)(p->filter_size - no - 1);
+    return p->filter_size++;
 }
 
-/* The check of one row; `pass` is where to go if nothing is wrong. Of an argument the lower half
-   counts, as in the kernel. */
-static void sbx__emit_check(sbx__plan *p, const sbx__rule *rule, int pass) {
+static int sbx__emit(sbx__plan *p, int code, unsigned k) {
+    return sbx__emit_jump(p, code, k, p->filter_size - 1, p->filter_size - 1);
+}
+
+/* The check of one row. Of an argument the lower half counts, as in the kernel. */
+static int sbx__emit_check(sbx__plan *p, const sbx__rule *rule, int pass, int deny) {
     int no = rule->check == SBX__NOT || rule->check == SBX__WITHOUT; /* what matches is denied */
-    int match = no ? SBX__TO_DENY : pass, other = no ? pass : SBX__TO_DENY, last = 3, i;
-    sbx__emit(p, SBX__LOAD, 16u + 8u * rule->arg, 0, 0);
-    if (rule->mask) sbx__emit(p, SBX__AND, rule->mask, 0, 0);
-    if (rule->check == SBX__WITH || rule->check == SBX__WITHOUT) {
-        sbx__emit(p, SBX__JSET, rule->value[0], match, other);
-        return;
-    }
-    while (last > 0 && rule->value[last] == rule->value[last - 1]) last--;
-    for (i = 0; i <= last; i++)
-        sbx__emit(p, SBX__JEQ, rule->value[i], match ? match : last - i, i < last ? 0 : other);
+    int match = no ? deny : pass, other = no ? pass : deny, i = 4;
+    if (rule->check == SBX__WITH || rule->check == SBX__WITHOUT) i = 1;
+    while (i-- > 0)
+        if (i == 0 || rule->value[i] != rule->value[i - 1])
+            other = sbx__emit_jump(p, rule->check < SBX__WITH ? SBX__JEQ : SBX__JSET,
+                                   rule->value[i], match, other);
+    if (rule->mask) sbx__emit(p, SBX__AND, rule->mask);
+    return sbx__emit(p, SBX__LOAD, 16u + 8u * rule->arg);
 }
 
-/* Rows from..to, sorted, for the numbers low..high. The kernel runs the filter once for every
-   number when it is set: the range is halved, so that long stretches without a row pass soon. */
-static void sbx__emit_rows(sbx__plan *p, const sbx__rule *const *rows, int from, int to, int low,
-                           int high) {
-    int first = rows[from]->number, past = rows[to - 1]->number + 1;
-    int mid = from, at = p->filter_size;
-    while (mid < to && rows[mid]->number < low + (high - low) / 2) mid++;
-    if (to - from > 2 && mid == from && first > low) {
-        sbx__emit(p, SBX__JGE, (unsigned)first, 0, SBX__TO_ALLOW);
-        sbx__emit_rows(p, rows, from, to, first, high);
-    } else if (to - from > 2 && mid == to && past < high) {
-        sbx__emit(p, SBX__JGE, (unsigned)past, SBX__TO_ALLOW, 0);
-        sbx__emit_rows(p, rows, from, to, low, past);
-    } else if (to - from > 2 && mid > from && mid < to) {
-        sbx__emit(p, SBX__JGE, (unsigned)rows[mid]->number, 0, 0);
-        sbx__emit_rows(p, rows, from, mid, low, rows[mid]->number);
-        p->filter[at].yes = (unsigned char)(p->filter_size - at - 1);
-        sbx__emit_rows(p, rows, mid, to, rows[mid]->number, high);
-    } else {
-        for (mid = from; mid < to; mid++) {
-            int number = rows[mid]->number, hide = rows[mid]->check == SBX__HIDDEN;
-            at = p->filter_size;
-            sbx__emit(p, SBX__JEQ, (unsigned)number, hide ? SBX__TO_HIDE : SBX__TO_DENY, 0);
-            if (rows[mid]->check > SBX__HIDDEN) p->filter[at].yes = 0;
-            for (; rows[mid]->check > SBX__HIDDEN; mid++) {
-                int more = mid + 1 < to && rows[mid + 1]->number == number;
-                sbx__emit_check(p, rows[mid], more ? 0 : SBX__TO_ALLOW);
-                if (!more) break;
-            }
-            p->filter[at].no =
-                (unsigned char)(mid + 1 < to ? p->filter_size - at - 1 : SBX__TO_ALLOW);
-        }
-    }
+typedef struct sbx__span { /* the numbers from here to the next span go there */
+    unsigned from;
+    int to;
+} sbx__span;
+
+/* One question per boundary, the one nearest to the middle of the numbers first: the kernel runs
+   the filter once for every number when it is set. */
+static int sbx__emit_spans(sbx__plan *p, const sbx__span *from, const sbx__span *to, unsigned end) {
+    const sbx__span *mid = from + 1;
+    int less;
+    if (to == mid) return from->to;
+    while (mid + 1 < to && mid->from < from->from + (end - from->from) / 2) mid++;
+    less = sbx__emit_spans(p, from, mid, mid->from);
+    return sbx__emit_jump(p, SBX__JGE, mid->from, sbx__emit_spans(p, mid, to, end), less);
+}
+
+/* Behind the last one, unless that one just goes on. */
+static sbx__span *sbx__add_span(sbx__span *last, unsigned from, int to) {
+    if (last->to == to) return last;
+    last++;
+    last->from = from;
+    last->to = to;
+    return last;
 }
 
 static void sbx__build_filter(sbx__plan *p, long landlock) {
     const sbx_policy *policy = p->cfg.policy;
-    const sbx__rule *rows[sizeof sbx__rules / sizeof sbx__rules[0]];
-    int i, k, count = 0;
+    unsigned denied = policy->kill_on_denied ? SBX__RET_NOTIFY : SBX__RET_ERRNO | EPERM;
+    int hide = sbx__emit(p, SBX__RET, SBX__RET_ERRNO | ENOSYS);
+    int deny = sbx__emit(p, SBX__RET, denied), allow = sbx__emit(p, SBX__RET, SBX__RET_ALLOW);
+    const sbx__rule *rows[SBX__RULES];
+    sbx__span spans[2 * SBX__RULES + 3], *last = spans; /* the first one is none */
+    unsigned next = 0;
+    int i, k, to[SBX__RULES], count = 0;
     for (i = 0; i < SBX__RULES; i++) {
         const sbx__rule *rule = &sbx__rules[i];
         if (rule->when == (policy->allow_network ? SBX__NO_NETWORK : SBX__NETWORK) ||
@@ -2312,22 +2317,39 @@ static void sbx__build_filter(sbx__plan *p, long landlock) {
         for (k = count++; k > 0 && rows[k - 1]->number > rule->number; k--) rows[k] = rows[k - 1];
         rows[k] = rule;
     }
-    sbx__emit(p, SBX__LOAD, 4, 0, 0); /* the architecture: 32-bit calls have other numbers */
-    sbx__emit(p, SBX__JEQ, SBX__ARCH, 0, SBX__TO_HIDE);
-    sbx__emit(p, SBX__LOAD, 0, 0, 0); /* the number */
-#ifdef __x86_64__
-    sbx__emit(p, SBX__JGE, 0x40000000u, SBX__TO_HIDE, 0); /* x32: the same calls once more */
-#endif
-    sbx__emit_rows(p, rows, 0, count, 0, rows[count - 1]->number + 1);
-    for (i = 0; i < p->filter_size; i++) { /* the last three, and the jumps to them */
-        sbx__insn *at = &p->filter[i];
-        int left = p->filter_size - i - 1 - SBX__TO_HIDE;
-        if (at->yes >= SBX__TO_HIDE) at->yes = (unsigned char)(at->yes + left);
-        if (at->no >= SBX__TO_HIDE) at->no = (unsigned char)(at->no + left);
+    for (i = count; i-- > 0;) { /* rows of one number are passed through from the first on */
+        int more = i + 1 < count && rows[i + 1]->number == rows[i]->number;
+        const sbx__rule *rule = rows[i];
+        to[i] = rule->check == SBX__DENIED ? deny : rule->check == SBX__HIDDEN ? hide : -1;
+        for (k = i + 1; k < count && to[i] < 0 && !more; k++) /* the same check serves again */
+            if (rows[k]->check == rule->check && rows[k]->arg == rule->arg &&
+                rows[k]->mask == rule->mask &&
+                (k + 1 == count || rows[k + 1]->number != rows[k]->number) &&
+                memcmp(rows[k]->value, rule->value, sizeof rule->value) == 0)
+                to[i] = to[k];
+        if (to[i] < 0) to[i] = sbx__emit_check(p, rule, more ? to[i + 1] : allow, deny);
     }
-    sbx__emit(p, SBX__RET, SBX__RET_ERRNO | ENOSYS, 0, 0);
-    sbx__emit(p, SBX__RET, policy->kill_on_denied ? SBX__RET_NOTIFY : SBX__RET_ERRNO | EPERM, 0, 0);
-    sbx__emit(p, SBX__RET, SBX__RET_ALLOW, 0, 0);
+    spans->to = -1;
+    for (i = 0; i < count; i++) {
+        unsigned number = (unsigned)rows[i]->number;
+        if (number < next) continue;
+        if (number > next) last = sbx__add_span(last, next, allow);
+        last = sbx__add_span(last, number, to[i]);
+        next = number + 1;
+    }
+    last = sbx__add_span(last, next, allow);
+#ifdef __x86_64__
+    last = sbx__add_span(last, 0x40000000u, hide); /* x32: the same calls once more */
+#endif
+    sbx__emit_spans(p, spans + 1, last + 1, next);
+    i = sbx__emit(p, SBX__LOAD, 0); /* the number */
+    sbx__emit_jump(p, SBX__JEQ, SBX__ARCH, i, hide);
+    sbx__emit(p, SBX__LOAD, 4); /* the architecture: 32-bit calls have other numbers */
+    for (i = 0; i < p->filter_size / 2; i++) {
+        sbx__insn other = p->filter[i];
+        p->filter[i] = p->filter[p->filter_size - 1 - i];
+        p->filter[p->filter_size - 1 - i] = other;
+    }
 }
 
 static const char *sbx__call_name(int number) {
@@ -2406,13 +2428,14 @@ static int sbx__plan_policy(sbx__plan *p, sbx *b, sbx_result *r) {
     p->filter = (sbx__insn *)SBX_REALLOC(NULL, (8 + 9 * SBX__RULES) * sizeof *p->filter);
     if (!p->filter) return sbx__no_memory(r, "the policy");
     sbx__build_filter(p, version);
-    if (p->filter_size > SBX__TO_HIDE) /* jumps are bytes */
+    if (p->filter_size > 256) /* jumps are bytes */
         return sbx__refuse(r, SBX_STEP_POLICY, E2BIG, "policy: its filter has grown too long");
     if (!p->fn && stat(p->path, &st) == 0 && S_ISREG(st.st_mode))
         sbx__allow(p->ruleset, p->path, SBX__READ_TREE, NULL); /* the host named it: it may run */
     most = all & ~(unsigned)(SBX__MAKE_CHAR | SBX__MAKE_BLOCK);
     if (!policy->no_system) {
         sbx__allow_trees(p, sbx__system, SBX__READ_TREE, NULL, r);
+        if (policy->allow_network) sbx__allow_trees(p, sbx__network, SBX__READ_TREE, NULL, r);
         sbx__allow_trees(p, sbx__devices, most & ~(unsigned)SBX__EXECUTE, NULL, r);
     }
     if (!sbx__allow_trees(p, policy->read, SBX__READ_TREE, "read", r)) return 0;

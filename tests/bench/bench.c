@@ -88,7 +88,7 @@ static const group groups[] = {
      }},
     {"policy",
      "the same with a policy: files, network, kernel; bwrap with --unshare-all --ro-bind / /",
-     31,
+     61,
      10,
      {
          {"sbx_run, zero policy, against bwrap", "10MB", "run-policy", "10MB", "bwrap-all", AT_MOST,
