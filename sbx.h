@@ -2924,11 +2924,9 @@ static int sbx__borrows(sbx *b, const sbx__task *t) {
     return syscall(SYS_kcmp, t->host, parent->host, 1, 0, 0) == 0; /* KCMP_VM: the same memory */
 }
 
-/* The exact sum, if there is time left for it; else 0. */
 static long long sbx__weigh_shares(sbx *b) {
     long long sum = 0, begun = sbx__cpu_time();
     int i;
-    if (b->credit < 0) return 0;
     for (i = 0; i < b->tasks.count; i++) /* asked first: only exec ends the borrowing */
         if (!sbx__borrows(b, &b->tasks.at[i]))
             sum += sbx__share(b, b->tasks.at[i].pid, b->tasks.at[i].rss);
@@ -2966,16 +2964,18 @@ static void sbx__weigh(sbx *b) {
     }
     /* Forks share pages that look like their own: ask again, but rarely. */
     if (b->tasks.count > 1 && own + shared > b->peak && own + shared > b->weighed / 100 * 102 &&
-        sbx__weigh_shares(b))
+        b->credit >= 0) {
         b->weighed = own + shared;
+        sbx__weigh_shares(b);
+    }
     if (b->peak == 0) b->peak = -1; /* it had ended already */
 }
 
 static int sbx__over_memory(sbx *b) {
     if (b->cfg.memory_bytes < 0 || !(b->enforced & SBX_BY_WATCH)) return 0;
-    /* The high-water mark is proof. */
-    if (b->tasks.count == 1) return b->peak > b->cfg.memory_bytes;
-    return b->used > b->cfg.memory_bytes && sbx__weigh_shares(b) > b->cfg.memory_bytes;
+    if (b->peak > b->cfg.memory_bytes) return 1; /* the high-water mark is proof */
+    return b->tasks.count > 1 && b->used > b->cfg.memory_bytes &&
+           sbx__weigh_shares(b) > b->cfg.memory_bytes;
 }
 
 /* One look; more rarely as long as nothing changes. */
@@ -2983,7 +2983,7 @@ static void sbx__sample(sbx *b, long long now) {
     int watch = (b->enforced & SBX_BY_WATCH) != 0;
     int space = (b->seen.saw & SBX_SAW_MEMORY_LIMIT) != 0;
     long long before = b->peak, credit = b->credit + (now - b->sampled_at) / SBX__PART, left;
-    long long spent = sbx__cpu_time();
+    long long spent = sbx__cpu_time(), closer;
     /* Without a limit only the peak is wanted: more rarely, the more boxes there are. */
     long long most = watch || space ? SBX__SAMPLE : 2 * SBX__SAMPLE * (1 + b->crowd / 16);
     b->credit = credit = credit < SBX__SAVED ? credit : SBX__SAVED;
@@ -3012,8 +3012,11 @@ static void sbx__sample(sbx *b, long long now) {
     if (watch && b->cfg.memory_bytes >= 0) left = (b->cfg.memory_bytes - b->used) / 4096;
     if (left > b->sample_step) left = b->sample_step;
     b->sample_at = now + (left > 1000 ? left : 1000);
-    spent = sbx__cpu_time() - spent - (credit - b->credit);
-    if (b->sample_at < now + spent * SBX__PART) b->sample_at = now + spent * SBX__PART;
+    spent = sbx__cpu_time() - spent;
+    closer = credit - b->credit;
+    spent = (spent - closer) * SBX__PART + closer * 4; /* a limit has to be watched in any case */
+    if (b->sample_at < now + spent) b->sample_at = now + spent;
+    if (b->credit < -SBX__SAVED) b->credit = -SBX__SAVED;
 }
 
 #else /* without /proc the limits fall back to each process's own, and `enforced` says so */
