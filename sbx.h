@@ -535,7 +535,7 @@ int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 #define SBX__EMPTY_WAIT (5 * SBX__SECOND)  /* for killed leftovers to vanish */
 #define SBX__END_WAIT (25 * SBX__SECOND)   /* for pid 1, which waits for all of them */
 #define SBX__SAMPLE 10000LL                /* memory and CPU are looked at so often, ... */
-#define SBX__PART 20                       /* ... but for no more than one part in so many of a CPU */
+#define SBX__PART 20                       /* ... but for one part in so many of a CPU at most */
 #define SBX__SAVED 50000LL                 /* once more that for closer looks, which can be saved */
 #define SBX__CHUNK 65536                   /* room for one read; a pipe's usual size */
 #define SBX__BIG_PIPE (1 << 20)            /* what a pipe grows to once the child has filled it */
