@@ -58,8 +58,8 @@
    - Root stays root: without a policy a root program can do what root can, in any tree: trace pid 1
      and so outlive a killed host. Without a policy any program can change or leave its cgroup.
    - Without a policy, or in a group, a child can keep the host's thread in the kernel past the
-     deadline (a splice holds the pipe's lock): a tree ends all the same 2 to 3 seconds after
-     timeout_ms and grace_ms, a group when the child does.
+     deadline (a splice holds the pipe's lock): a tree (on x86_64 and aarch64) ends all the same
+     2 to 3 seconds after timeout_ms and grace_ms, a group when the child does.
 
    VERDICTS, AND WHAT THEY REST ON (sbx_classify; the first row that fits)
      not-started    a step before the program failed                                 certain
@@ -79,7 +79,8 @@
      crashed        any other signal           certain, unless RLIMIT_AS or file_bytes was in force
      exited         any other exit code        certain, unless RLIMIT_AS or file_bytes was in force
      no-result      sbx_call: the same
-   A child that had ended by itself keeps its own verdict; only output that was written counts.
+   A child that had ended by itself keeps its own verdict, unless it had used more than cpu_ms or
+   memory_bytes, or written more than output_bytes.
 
    COMPILE-TIME OPTIONS
      SBX_IMPLEMENTATION        this unit holds the implementation
@@ -107,6 +108,9 @@
 /* The feature macros the implementation needs have to be set before any system header. */
 #if defined(SBX_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE 1
+#endif
+#if defined(SBX_IMPLEMENTATION) && defined(__APPLE__) && !defined(_DARWIN_UNLIMITED_SELECT)
+#define _DARWIN_UNLIMITED_SELECT 1 /* descriptors above 1024 */
 #endif
 
 #ifndef SBX_H
@@ -208,7 +212,8 @@ typedef struct sbx_config {
     size_t input_size;
     sbx_io in, out, err;
     int in_fd, out_fd, err_fd;     /* read only where the mode is SBX_FD */
-    sbx_output_fn on_output;       /* live, in order, never past the cap; non-zero cancels */
+    sbx_output_fn on_output;       /* live, in order, never past the cap; non-zero cancels, and
+                                      it is not called again */
     void *user;                    /* for on_output; comes back in the result */
 
     long long timeout_ms;          /* 0 = 30000 */
@@ -225,7 +230,8 @@ typedef struct sbx_config {
 
     sbx_contain contain;
     const sbx_policy *policy;      /* NULL = limits only */
-    const char *cgroup;            /* a delegated cgroup v2 directory; NULL = none */
+    const char *cgroup;            /* a delegated cgroup v2 directory; NULL = none. Memory and pids
+                                      are switched on for its children, and stay so */
 } sbx_config;
 
 typedef struct sbx_output {
@@ -308,7 +314,8 @@ SBX_API int sbx_poll(sbx *box, long long wait_ms); /* 1 = ended, 0 = running */
 SBX_API int sbx_poll_any(sbx *const *boxes, int count, long long wait_ms); /* NULLs are skipped;
                                                       index of an ended one, -1 = none yet */
 SBX_API sbx_verdict sbx_finish(sbx *box, sbx_result *result);
-SBX_API void sbx_cancel(sbx *box); /* from any thread and any signal handler, until sbx_finish */
+SBX_API void sbx_cancel(sbx *box); /* from any thread and any signal handler, ... */
+                                   /* ... but it must have returned before sbx_finish is called */
 
 /* For in = SBX_PIPE: never blocks. Bytes taken, 0 = full for now, -1 = closed. */
 SBX_API long long sbx_write(sbx *box, const void *data, size_t size);
@@ -326,11 +333,17 @@ SBX_API void sbx_get_watch(const sbx *box, sbx_watch *watch);
 
 /* A C function in a forked child, under the same config (without argv and command). arg is the
    child's copy; what it writes to ret reaches the caller's ret only if it returns 0 and the verdict
-   is SBX_OK. Returning anything else, sbx_fail and exit are SBX_NO_RESULT. See THREADS above. */
+   is SBX_OK. Returning anything else, sbx_fail and exit are SBX_NO_RESULT. As for a program, stdin
+   is /dev/null, the environment is cfg.env (empty by default), and descriptors above 2 are closed;
+   atexit handlers do not run when it returns. See THREADS above. */
 typedef int (*sbx_fn)(void *arg, void *ret, size_t ret_size);
 SBX_API sbx_verdict sbx_call(const sbx_config *config, sbx_fn fn, void *arg, void *ret,
                              size_t ret_size, sbx_result *result);
-SBX_API void sbx_fail(const char *format, ...); /* in the function: ends it, the text -> message */
+#ifdef __GNUC__
+__attribute__((format(printf, 1, 2)))
+#endif
+SBX_API void sbx_fail(const char *format, ...); /* in the function: ends it, the text -> message. */
+                 /* Elsewhere it just returns; with SBX_STATIC only the unit of the call is "in" */
 
 /* What works here and now: each is tried, to the end, in a child. */
 typedef struct sbx_caps {
@@ -544,8 +557,8 @@ int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 #define SBX__MAX_MS 1000000000000LL        /* about 31 years */
 #define SBX__MAX_BYTES (1LL << 50)
 #define SBX__MAX_COUNT (1LL << 30)
-#define SBX__RET_AT 512                    /* sbx_call: where ret stands in the shared pages, ... */
-#define SBX__PARTD_AT 65536               /* ... and these in their file: out of its first pages */
+#define SBX__LIMITS 10                     /* rlimits of a child */
+#define SBX__RET_AT 512                    /* sbx_call: where ret stands in the shared pages */
 
 /* ==== data: config -> plan -> box -> evidence -> result ====================================== */
 
@@ -593,7 +606,7 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
 #define SBX__OWN_NULL (-2)           /* ... but for this: the child opens /dev/null */
     int report;                      /* close-on-exec: carries a sbx__failure, or just closes */
     int cgroup;                      /* cgroup.procs of the box's own group; -1 = none */
-    sbx__limit limits[10];
+    sbx__limit limits[SBX__LIMITS];
     int limit_count;
     long long deadline;
     int tree, user_ns;               /* in the PID namespace of init_fd, and its user namespace */
@@ -611,7 +624,7 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     sbx_fn fn;                       /* sbx_call: instead of path */
     void *arg;
     size_t ret_size, fn_stack;
-    int buffered[3];                 /* the host has something left in stdin, stdout, stderr */
+    int buffered;                    /* the host has used stdin; 2 = to its end */
     int result;                      /* the memory for its result: a memfd; -1 = shared is mapped */
     sbx__shared *shared;
     unsigned long long token;
@@ -624,7 +637,9 @@ typedef struct sbx__task {           /* a process of the tree, as /proc shows it
     int no_exec;                     /* forked, and still the program that forked it */
     long long cpu, reaped;           /* ticks: its own, and of children it waited for */
     long long credit;                /* ticks of vanished descendants */
-    long long rss;                   /* bytes, at the last look */
+    int thread;                      /* its first one has ended: this one is asked; 0 = itself */
+    long long rss, tables;           /* bytes, at the last look: in use, and for page tables */
+    long long share, pss, resident;  /* at the last closer look */
     int host;                        /* its number on the host's side; 0 = not asked for */
 } sbx__task;
 
@@ -654,7 +669,7 @@ struct sbx {
     long long kill_at;               /* SIGKILL after the grace */
     long long look_at, look_step;    /* next look at what no descriptor tells */
     long long empty_by;              /* LEAVING: give up waiting for leftovers */
-    long long sample_at, sample_step, sampled_at;
+    long long sample_at, sample_step, sampled_at, scan_at;
     long long credit;                /* time for closer looks at memory */
     int crowd;                       /* how many boxes are waited for with it */
     int stopping, killed;            /* a reason is noted; a signal was sent */
@@ -666,7 +681,8 @@ struct sbx {
     unsigned enforced;
     sbx__failure failure;
     struct rusage usage;
-    long long host_peak, peak, peak_space, used, weighed; /* bytes */
+    long long host_peak, host_tables, peak, peak_space, used, weighed; /* bytes */
+    int doubt, mapped;               /* sizes may count pages twice: shared, or mapped twice */
     long long cpu_us, cpu_gone;      /* of the tree; ticks of tasks that nobody waited for */
     sbx__tasks tasks;
     char *cgroup;                    /* the box's own group; NULL = none */
@@ -1055,6 +1071,7 @@ static int sbx__plan_tree(sbx__plan *p, sbx *b, sbx_result *r) {
     if (p->cfg.contain == SBX_CONTAIN_AUTO && !p->cfg.policy) return 1;
     if (SBX__LINUX && (errno == EPERM || errno == ENOSPC || errno == EACCES) && geteuid() != 0)
         hint = " (allow user namespaces, or run as root)";
+    if (errno == ESRCH) hint = " (/proc is missing, or speaks of other processes)";
     return sbx__refuse(r, p->cfg.policy ? SBX_STEP_POLICY : SBX_STEP_CONTAIN, errno,
                        "%s needs a PID namespace, and none can be had: %s%s", what, strerror(errno),
                        hint);
@@ -1122,8 +1139,8 @@ static int sbx__plan_stream(sbx__plan *p, sbx *b, int i, sbx_io mode, int fd) {
            sbx__nonblocking(b->fd[i]);
 }
 
-/* A pipe; in a tree a socket, because descriptors come back through it. A function leaves it in
-   the file of its result, in pages that it cannot reach. */
+/* A pipe; in a tree a socket, because descriptors come back through it. What a function leaves
+   stands behind its result, in the same file: without a descriptor it cannot make that longer. */
 static int sbx__plan_report(sbx__plan *p, sbx *b) {
 #if SBX__LINUX
     int gated = p->fn || (p->user_ns && b->enforced & SBX_BY_RLIMIT_NPROC), fd[2];
@@ -1166,9 +1183,9 @@ static int sbx__plan_call(sbx__plan *p, sbx *b, sbx_result *r) {
     b->call = 1;
     b->shared_size = SBX__RET_AT + p->ret_size;
 #if SBX__LINUX /* only the child maps it: another thread's child would inherit a mapping of ours */
-    b->fd[SBX__RESULT] = sbx__memfd("sbx", 1, SBX__PARTD_AT + b->shared_size);
-    if (b->fd[SBX__RESULT] >= 0 &&
-        ftruncate(b->fd[SBX__RESULT], (off_t)(SBX__PARTD_AT + b->shared_size)) == 0)
+    b->fd[SBX__RESULT] = sbx__memfd("sbx", 1, b->shared_size + sizeof(sbx__failure));
+    if (b->fd[SBX__RESULT] >= 0 && ftruncate(b->fd[SBX__RESULT], (off_t)b->shared_size) == 0 &&
+        lseek(b->fd[SBX__RESULT], 0, SEEK_END) == (off_t)b->shared_size)
         p->result = b->fd[SBX__RESULT];
 #endif
     if (p->result < 0) {
@@ -1185,9 +1202,7 @@ static int sbx__plan_call(sbx__plan *p, sbx *b, sbx_result *r) {
     else if (p->tree && getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < (rlim_t)(1u << 28))
         p->fn_stack = (size_t)stack.rlim_cur;
     p->fn_stack = (p->fn_stack + 2 * 65536) & ~(size_t)65535;
-    p->buffered[0] = SBX__USED(stdin) + SBX__AT_END(stdin);
-    p->buffered[1] = SBX__PENDING(stdout);
-    p->buffered[2] = SBX__PENDING(stderr);
+    p->buffered = SBX__USED(stdin) + SBX__AT_END(stdin);
     return 1;
 }
 
@@ -1372,8 +1387,7 @@ static sbx_step sbx__become(const sbx__plan *p, int *report) {
 #endif
     for (i = 0; i < 3; i++) { /* every source is above 2, so that none is overwritten */
         int from = i == 2 && p->cfg.err == SBX_MERGE ? 1 : p->fd[i];
-        if (from == SBX__OWN_NULL) from = sbx__open_null();
-        if (from == -1 && p->fd[i] == SBX__OWN_NULL) return SBX_STEP_IO;
+        if (from == SBX__OWN_NULL && (from = sbx__open_null()) < 0) return SBX_STEP_IO;
         if (from >= 0 ? sbx__dup(from, i, 0) < 0 : fcntl(i, F_SETFD, 0) < 0) return SBX_STEP_IO;
     }
     if (sbx__dup(*report, 3, O_CLOEXEC) < 0) return SBX_STEP_IO;
@@ -1566,8 +1580,8 @@ static int sbx__child(void *arg) {
     if (p->cgroup >= 0 && write(p->cgroup, "0", 1) != 1) sbx__quit_with(report, SBX_STEP_CGROUP, 0);
     if (p->fn && p->result >= 0) {
         void *(*volatile map)(void *, size_t, int, int, int, off_t) = mmap;
-        void *all = map(NULL, SBX__RET_AT + p->ret_size, PROT_READ | PROT_WRITE, MAP_SHARED,
-                        p->result, SBX__PARTD_AT);
+        void *all =
+            map(NULL, SBX__RET_AT + p->ret_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->result, 0);
         if (all == MAP_FAILED) sbx__quit_with(report, SBX_STEP_MEMORY, 0);
         p->shared = (sbx__shared *)all;
     }
@@ -1601,7 +1615,7 @@ static size_t sbx__read_file(int dir, const char *path, char *text, size_t room)
 
 /* 0 if the process is gone. */
 static size_t sbx__proc_read(int proc, int pid, const char *name, char *text, size_t room) {
-    char path[40];
+    char path[80];
     snprintf(path, sizeof path, "%d/%s", pid, name);
     return sbx__read_file(proc, path, text, room);
 }
@@ -1611,17 +1625,18 @@ static long long sbx__number_after(const char *text, const char *label, long lon
     return at ? strtoll(at + strlen(label), NULL, 10) : none;
 }
 
-/* pid (name) state parent group session tty tpgid flags 4x faults utime stime cutime cstime ... */
+/* pid (name) state parent group session tty tpgid flags 4x faults utime stime cutime cstime
+   priority nice threads ... */
 static int sbx__proc_stat(int proc, int pid, sbx__task *t) {
     char text[1024], *at;
-    long long field[14];
-    int i;
+    long long field[17];
+    int i, ended;
     memset(t, 0, sizeof *t);
     if (!sbx__proc_read(proc, pid, "stat", text, sizeof text)) return 0;
     at = strrchr(text, ')'); /* the name may hold anything, a parenthesis too */
     if (!at || !at[1] || !at[2]) return 0;
-    t->dead = at[2] == 'Z' || at[2] == 'X';
-    for (at += 3, i = 0; i < 14; i++) field[i] = strtoll(at, &at, 10);
+    ended = at[2] == 'Z' || at[2] == 'X';
+    for (at += 3, i = 0; i < 17; i++) field[i] = strtoll(at, &at, 10);
     t->pid = pid;
     t->parent = (int)field[0];
     t->group = (int)field[1];
@@ -1629,11 +1644,13 @@ static int sbx__proc_stat(int proc, int pid, sbx__task *t) {
     t->no_exec = (field[5] & 0x40) != 0; /* PF_FORKNOEXEC */
     t->cpu = field[10] + field[11];
     t->reaped = field[12] + field[13];
+    t->dead = ended && field[16] <= 1; /* else only its first thread has ended, ... */
+    t->thread = ended && !t->dead; /* ... which shows no memory any more */
     return 1;
 }
 
-static DIR *sbx__list(int proc) {
-    int fd = openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+static DIR *sbx__list(int at, const char *path) {
+    int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (fd >= 0 && !dir) close(fd);
     return dir;
@@ -1664,7 +1681,7 @@ static long long sbx__user_tasks(void) {
     char text[2048];
     long long tasks = 0;
     int pid, proc = sbx__open_proc();
-    DIR *dir = sbx__list(proc);
+    DIR *dir = sbx__list(proc, ".");
     while (dir && (pid = sbx__next_pid(dir)) != 0)
         if (sbx__proc_read(proc, pid, "status", text, sizeof text) &&
             sbx__number_after(text, "\nUid:", -1) == (long long)getuid())
@@ -1851,7 +1868,7 @@ static const char *sbx__cat(void) {
 static int sbx__start_init(sbx__plan *p, sbx *b) {
     sbx__failure f;
     int tries, ok;
-    errno = ENOENT;
+    errno = ESRCH;
     if (!sbx__can_watch()) return 0; /* whoever is left behind could not be found */
     p->user_ns = geteuid() != 0; /* root needs none, so that ids stay what they are */
     snprintf(p->uid_map, sizeof p->uid_map, "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
@@ -1872,22 +1889,19 @@ static int sbx__start_init(sbx__plan *p, sbx *b) {
 }
 
 static void sbx__keep_only(const sbx__plan *p) {
-    int keep[9], i, k, from = 3;
+    int keep[8], i, from, next = 2;
     for (i = 0; i < 3; i++) keep[i] = p->fd[i];
     keep[3] = p->report;
     keep[4] = p->init_fd;
     keep[5] = p->cgroup;
     keep[6] = p->ruleset;
     keep[7] = p->gate[0];
-    keep[8] = -1;
-    for (;;) { /* in rising order: close what is between the lowest that is left and the last */
-        for (k = 8, i = 0; i < 8; i++)
-            if (keep[i] >= from && (keep[k] < from || keep[i] < keep[k])) k = i;
-        if (keep[k] < from) break;
-        if (keep[k] > from) syscall(SBX__NR_close_range, from, keep[k] - 1, 0);
-        from = keep[k] + 1;
+    while (next < INT_MAX) { /* close what is between two of them */
+        from = next + 1;
+        for (next = INT_MAX, i = 0; i < 8; i++)
+            if (keep[i] >= from && keep[i] < next) next = keep[i];
+        if (next > from) syscall(SBX__NR_close_range, from, next - 1, 0);
     }
-    syscall(SBX__NR_close_range, from, ~0u, 0);
 }
 
 /* Where the libc keeps the number of this thread, which will be another one in the tree: the kernel
@@ -1966,7 +1980,7 @@ static int sbx__is_inside(int proc, int pid, unsigned long long ns) {
 static void sbx__collect_strays(const sbx *b) {
     int pid, proc = sbx__open_proc();
     unsigned long long ours = sbx__pid_ns(proc, (int)b->init, 0);
-    DIR *dir = ours ? sbx__list(proc) : NULL;
+    DIR *dir = ours ? sbx__list(proc, ".") : NULL;
     sbx__task t;
     while (dir && (pid = sbx__next_pid(dir)) != 0)
         if (pid != (int)b->init && sbx__proc_stat(proc, pid, &t) && t.parent == (int)getpid() &&
@@ -2070,26 +2084,25 @@ static void sbx__read_cgroup(sbx *b) {
 }
 
 /* With the groups that a program may have made inside. 1 = it is empty and removed. */
-static int sbx__remove_cgroup(const char *group) {
-    char path[PATH_MAX];
+static int sbx__remove_cgroup(int at, const char *group) {
     struct dirent *e;
     DIR *dir;
-    if (rmdir(group) == 0 || errno == ENOENT) return 1;
-    for (dir = opendir(group); dir && (e = readdir(dir)) != NULL;)
-        if (e->d_name[0] != '.' && e->d_type == DT_DIR)
-            sbx__remove_cgroup(sbx__cgroup_file(group, e->d_name, path));
+    if (unlinkat(at, group, AT_REMOVEDIR) == 0 || errno == ENOENT) return 1;
+    dir = sbx__list(at, group);
+    while (dir && (e = readdir(dir)) != NULL)
+        if (e->d_name[0] != '.' && e->d_type == DT_DIR) sbx__remove_cgroup(dirfd(dir), e->d_name);
     if (dir) closedir(dir);
-    return rmdir(group) == 0 || errno == ENOENT;
+    return unlinkat(at, group, AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
 
 static int sbx__leave_cgroup(sbx *b) {
     sbx__cgroup_put(b->cgroup, "cgroup.kill", "1");
     sbx__read_cgroup(b);
-    return sbx__remove_cgroup(b->cgroup);
+    return sbx__remove_cgroup(AT_FDCWD, b->cgroup);
 }
 
 static void sbx__end_cgroup(sbx *b) {
-    if (b->cgroup && *b->cgroup) sbx__remove_cgroup(b->cgroup);
+    if (b->cgroup && *b->cgroup) sbx__remove_cgroup(AT_FDCWD, b->cgroup);
     SBX_FREE(b->cgroup);
 }
 
@@ -2126,7 +2139,8 @@ static const char *const sbx__devices[] = {"/dev/null", "/dev/zero", "/dev/full"
                                            "/dev/urandom", NULL};
 
 /* The filter: a row a check. What no row names is allowed; rows of one call must all pass. */
-enum { SBX__DENIED, SBX__HIDDEN, SBX__ONLY, SBX__NOT, SBX__WITH, SBX__WITHOUT }; /* what to check */
+enum { SBX__DENIED, SBX__HIDDEN, SBX__ONLY, SBX__NOT, SBX__WITH, SBX__WITHOUT, /* what to check */
+       SBX__IF }; /* without the bits the call's other rows do not matter */
 enum { SBX__ALWAYS, SBX__NO_NETWORK, SBX__NETWORK, SBX__NO_SPAWN, SBX__LANDLOCK_2 }; /* when */
 
 typedef struct sbx__rule {
@@ -2160,6 +2174,7 @@ static const sbx__rule sbx__rules[] = {
     SBX__CHECK(SBX__ALWAYS, fchmod, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
     SBX__CHECK(SBX__ALWAYS, fchmodat, SBX__WITHOUT, 2, 0, 06000u, 0, 0, 0),
     {452, "fchmodat2", SBX__WITHOUT, SBX__ALWAYS, 2, 0, {06000u, 0, 0, 0}},
+    SBX__CHECK(SBX__ALWAYS, openat, SBX__IF, 2, 0, 0x400040u, 0, 0, 0), /* O_CREAT, O_TMPFILE */
     SBX__CHECK(SBX__ALWAYS, openat, SBX__WITHOUT, 3, 0, 06000u, 0, 0, 0),
     SBX__CHECK(SBX__ALWAYS, mknodat, SBX__WITHOUT, 2, 0, 06000u, 0, 0, 0),
     /* Namespaces, mounts, roots. */
@@ -2231,6 +2246,7 @@ static const sbx__rule sbx__rules[] = {
     SBX__HIDE_NR(SYS_inotify_init, "inotify_init"),
     SBX__CHECK(SBX__ALWAYS, chmod, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
     SBX__CHECK(SBX__ALWAYS, creat, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
+    SBX__CHECK(SBX__ALWAYS, open, SBX__IF, 1, 0, 0x400040u, 0, 0, 0),
     SBX__CHECK(SBX__ALWAYS, open, SBX__WITHOUT, 2, 0, 06000u, 0, 0, 0),
     SBX__CHECK(SBX__ALWAYS, mknod, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
     SBX__DENY_IF(SBX__NO_SPAWN, fork), SBX__DENY_IF(SBX__NO_SPAWN, vfork),
@@ -2264,8 +2280,7 @@ static int sbx__emit(sbx__plan *p, int code, unsigned k) {
 /* The check of one row. Of an argument the lower half counts, as in the kernel. */
 static int sbx__emit_check(sbx__plan *p, const sbx__rule *rule, int pass, int deny) {
     int no = rule->check == SBX__NOT || rule->check == SBX__WITHOUT; /* what matches is denied */
-    int match = no ? deny : pass, other = no ? pass : deny, i = 4;
-    if (rule->check == SBX__WITH || rule->check == SBX__WITHOUT) i = 1;
+    int match = no ? deny : pass, other = no ? pass : deny, i = rule->check < SBX__WITH ? 4 : 1;
     while (i-- > 0)
         if (i == 0 || rule->value[i] != rule->value[i - 1])
             other = sbx__emit_jump(p, rule->check < SBX__WITH ? SBX__JEQ : SBX__JSET,
@@ -2327,7 +2342,9 @@ static void sbx__build_filter(sbx__plan *p, long landlock) {
                 (k + 1 == count || rows[k + 1]->number != rows[k]->number) &&
                 memcmp(rows[k]->value, rule->value, sizeof rule->value) == 0)
                 to[i] = to[k];
-        if (to[i] < 0) to[i] = sbx__emit_check(p, rule, more ? to[i + 1] : allow, deny);
+        if (to[i] < 0)
+            to[i] = sbx__emit_check(p, rule, more ? to[i + 1] : allow,
+                                    rule->check == SBX__IF ? allow : deny);
     }
     spans->to = -1;
     for (i = 0; i < count; i++) {
@@ -2402,8 +2419,7 @@ static long sbx__make_ruleset(sbx__plan *p, unsigned *all) {
     if (version >= 5) *all |= SBX__IOCTL_DEV;
     attr[0] = *all;
     attr[1] = version >= 4 && !network ? 3 : 0; /* TCP: bind, connect */
-    /* To the outside: abstract sockets, signals. */
-    attr[2] = version < 6 ? 0 : network ? 2 : 3;
+    attr[2] = 3; /* to the outside: abstract sockets, signals */
     size = version >= 6 ? 24 : version >= 4 ? 16 : 8;
     if (version > 0) p->ruleset = (int)syscall(SBX__NR_landlock_create_ruleset, attr, size, 0);
     p->ruleset = sbx__move_up(p->ruleset, 5); /* the child puts others below */
@@ -2535,10 +2551,11 @@ static void sbx__read_report(sbx *b) {
    would for a vfork, and changes nothing meanwhile. */
 static void sbx__open_gate(const sbx__plan *p, sbx *b) {
 #if SBX__LINUX
-    int proc = sbx__open_proc();
+    int proc;
     struct pollfd one;
     sbx__task t;
     if (write(p->gate[1], "", 1) != 1) return; /* it cannot be full */
+    proc = sbx__open_proc();
     close(p->gate[0]);
     close(p->gate[1]);
     close(p->report);
@@ -2654,12 +2671,14 @@ static void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_result *
                     sbx__plain(shown, sizeof shown, p->path), why);
     } else {
         sbx_step step = f->step == SBX_STEP_CONTAIN && p->cfg.policy ? SBX_STEP_POLICY : f->step;
+        if (step == SBX_STEP_CONTAIN && (f->error == EMFILE || f->error == ENFILE))
+            step = SBX_STEP_IO; /* no reason to contain less */
         if (f->step == SBX_STEP_SESSION) what = "a session of its own";
-        if (f->step == SBX_STEP_LIMITS) what = p->limits[f->which].name;
+        if (f->step == SBX_STEP_LIMITS) what = p->limits[(unsigned)f->which % SBX__LIMITS].name;
         if (f->step == SBX_STEP_CONTAIN) what = "the PID namespace";
         if (f->step == SBX_STEP_CGROUP) what = "the cgroup";
         if (f->step == SBX_STEP_MEMORY) what = "memory for the function";
-        if (f->step == SBX_STEP_POLICY) what = policy[f->which];
+        if (f->step == SBX_STEP_POLICY) what = policy[(unsigned)f->which % 4];
         sbx__refuse(r, step, f->error, "%s%s could not be set up in the child: %s",
                     step == SBX_STEP_POLICY ? "policy: " : "", what, why);
     }
@@ -2697,8 +2716,10 @@ static void sbx__take(sbx *b, int i, size_t n, size_t room) {
     o->size += keep;
     b->kept += (long long)keep;
     if (keep && b->cfg.on_output && !(b->seen.saw & SBX_SAW_CANCEL) &&
-        b->cfg.on_output(b->cfg.user, i ? SBX_STDERR : SBX_STDOUT, fresh, keep) != 0)
+        b->cfg.on_output(b->cfg.user, i ? SBX_STDERR : SBX_STDOUT, fresh, keep) != 0) {
+        b->cfg.on_output = NULL;
         sbx__stop(b, SBX_SAW_CANCEL);
+    }
     if (keep == n) return;
     o->truncated = 1;
     /* The host is out of memory: from here on nothing is kept, so that there is no hole. */
@@ -2806,14 +2827,35 @@ static int sbx__task_add(sbx__tasks *list, const sbx__task *t) {
     return 1;
 }
 
+/* 0 = none. */
+static int sbx__other_thread(int proc, int pid) {
+    char path[32];
+    DIR *dir;
+    int thread = pid;
+    snprintf(path, sizeof path, "%d/task", pid);
+    dir = sbx__list(proc, path);
+    while (dir && thread == pid) thread = sbx__next_pid(dir);
+    if (dir) closedir(dir);
+    return thread == pid ? 0 : thread;
+}
+
+static size_t sbx__task_read(const sbx *b, const sbx__task *t, const char *name, char *text,
+                             size_t room) {
+    char path[60];
+    if (!t->thread) return sbx__proc_read(b->fd[SBX__PROC], t->pid, name, text, room);
+    snprintf(path, sizeof path, "task/%d/%s", t->thread, name);
+    return sbx__proc_read(b->fd[SBX__PROC], t->pid, path, text, room);
+}
+
 /* Everybody in the tree's own /proc is a member. In the host's: the program's session, every
    descendant whose line to it is unbroken, and the orphans of pid 1. */
 static int sbx__scan(const sbx *b, sbx__tasks *list) {
     int i, pid, kept = 0, more = 1, complete = 1, own = b->self != (int)b->pid;
-    DIR *dir = sbx__list(b->fd[SBX__PROC]);
+    DIR *dir = sbx__list(b->fd[SBX__PROC], ".");
     sbx__task t;
     while (dir && (pid = sbx__next_pid(dir)) != 0) {
-        if (pid <= own || !sbx__proc_stat(b->fd[SBX__PROC], pid, &t)) continue;
+        if ((own && pid == 1) || !sbx__proc_stat(b->fd[SBX__PROC], pid, &t)) continue;
+        if (t.thread) t.thread = sbx__other_thread(b->fd[SBX__PROC], pid);
         t.member = own || t.pid == b->self || t.session == b->self ||
                    (b->init && t.parent == (int)b->init);
         complete = complete && sbx__task_add(list, &t);
@@ -2858,12 +2900,11 @@ static void sbx__settle_cpu(sbx *b, const sbx__tasks *fresh) {
 
 static long long sbx__cpu_time(void) { return sbx__clock(CLOCK_THREAD_CPUTIME_ID); }
 
-/* Renews the list of members and, with it, the CPU sum, if there is time left for it. */
-static void sbx__recount(sbx *b) {
+/* Renews the list of members and, with it, the CPU sum. */
+static void sbx__recount(sbx *b, long long now) {
     long long begun = sbx__cpu_time();
     sbx__tasks fresh;
     memset(&fresh, 0, sizeof fresh);
-    if (b->credit < 0) return;
     if (sbx__scan(b, &fresh)) {
         sbx__settle_cpu(b, &fresh);
         SBX_FREE(b->tasks.at);
@@ -2871,25 +2912,43 @@ static void sbx__recount(sbx *b) {
     } else {
         SBX_FREE(fresh.at); /* no memory: the old list serves until the next look */
     }
-    b->credit -= sbx__cpu_time() - begun;
+    b->scan_at = now + (sbx__cpu_time() - begun) * SBX__PART;
 }
 
 static long long sbx__kib(const char *text, const char *label) {
     return sbx__number_after(text, label, 0) * 1024;
 }
 
+/* Of the host itself: a function begins with a copy of them. */
+static long long sbx__own_tables(void) {
+    char text[4096];
+    sbx__read_file(AT_FDCWD, "/proc/self/status", text, sizeof text);
+    return sbx__kib(text, "\nVmPTE:");
+}
+
+static long long sbx__resident(const sbx *b, const sbx__task *t) {
+    char text[128], *at = text;
+    if (!sbx__task_read(b, t, "statm", text, sizeof text)) return 0;
+    strtoll(at, &at, 10);
+    return strtoll(at, NULL, 10) * sysconf(_SC_PAGESIZE);
+}
+
 /* A task's own share of its pages: divided by the number of sharers; of a function only what the
    host does not have too. Dear: it walks the page tables. A task can hide that, not its size. */
-static long long sbx__share(const sbx *b, int pid, long long rss) {
+static void sbx__ask_share(const sbx *b, sbx__task *t) {
     char text[2048];
-    errno = 0;
-    if (!sbx__proc_read(b->fd[SBX__PROC], pid, "smaps_rollup", text, sizeof text)) {
-        if (errno != EACCES && errno != EPERM) return 0; /* it has ended meanwhile */
-        return !b->call ? rss : rss > b->host_peak ? rss - b->host_peak : 0;
+    t->resident = sbx__resident(b, t);
+    t->share = t->pss = errno = 0;
+    if (sbx__task_read(b, t, "smaps_rollup", text, sizeof text)) {
+        t->pss = sbx__kib(text, "\nPss:") + sbx__kib(text, "\nSwapPss:");
+        t->share = t->pss;
+        if (b->call)
+            t->share = sbx__kib(text, "\nPrivate_Clean:") + sbx__kib(text, "\nPrivate_Dirty:") +
+                       sbx__kib(text, "\nSwapPss:");
+    } else if (errno == EACCES || errno == EPERM) { /* else it has ended meanwhile */
+        t->share = t->rss;
+        if (b->call) t->share = t->rss > b->host_peak ? t->rss - b->host_peak : 0;
     }
-    if (!b->call) return sbx__kib(text, "\nPss:") + sbx__kib(text, "\nSwapPss:");
-    return sbx__kib(text, "\nPrivate_Clean:") + sbx__kib(text, "\nPrivate_Dirty:") +
-           sbx__kib(text, "\nSwapPss:");
 }
 
 /* The members' numbers on the host's side, where those in the tree's own /proc are others. */
@@ -2897,7 +2956,7 @@ static void sbx__find_hosts(sbx *b) {
     char text[4096], *at;
     int host, proc = sbx__open_proc();
     unsigned long long ours = sbx__pid_ns(proc, (int)b->pid, 0);
-    DIR *dir = ours ? sbx__list(proc) : NULL;
+    DIR *dir = ours ? sbx__list(proc, ".") : NULL;
     sbx__task *t;
     while (dir && (host = sbx__next_pid(dir)) != 0) {
         long long number = 0;
@@ -2924,12 +2983,25 @@ static int sbx__borrows(sbx *b, const sbx__task *t) {
     return syscall(SYS_kcmp, t->host, parent->host, 1, 0, 0) == 0; /* KCMP_VM: the same memory */
 }
 
+/* The exact sum, or less: what somebody gives up meanwhile may be in the share of another who was
+   asked later. */
 static long long sbx__weigh_shares(sbx *b) {
-    long long sum = 0, begun = sbx__cpu_time();
-    int i;
-    for (i = 0; i < b->tasks.count; i++) /* asked first: only exec ends the borrowing */
-        if (!sbx__borrows(b, &b->tasks.at[i]))
-            sum += sbx__share(b, b->tasks.at[i].pid, b->tasks.at[i].rss);
+    long long sum = 0, whole = -b->host_peak, tables = 0, begun = sbx__cpu_time(), fell;
+    sbx__task *t = b->tasks.at, *end = t + b->tasks.count;
+    for (; t < end; t++) { /* asked first: only exec ends the borrowing */
+        t->share = t->pss = t->resident = 0;
+        if (sbx__borrows(b, t)) continue;
+        sbx__ask_share(b, t);
+        if (t->tables > b->host_tables) tables += t->tables - b->host_tables;
+    }
+    for (t = b->tasks.at; t < end; t++) {
+        fell = t->resident ? t->resident - sbx__resident(b, t) : 0;
+        if (fell < 0) fell = 0;
+        if (t->share > fell) sum += t->share - fell;
+        if (t->pss > fell) whole += t->pss - fell;
+    }
+    if (b->call && whole > sum) sum = whole; /* shared among its own forks */
+    sum += tables;
     if (sum > b->peak) b->peak = sum;
     b->credit -= sbx__cpu_time() - begun;
     return sum;
@@ -2941,30 +3013,31 @@ static void sbx__weigh(sbx *b) {
     char text[4096];
     int i;
     b->used = 0;
+    if (b->tasks.count > 1 || b->call) b->doubt = 1;
     for (i = 0; i < b->tasks.count; i++) {
-        int pid = b->tasks.at[i].pid;
-        long long rss, files, swap, peak, space, tables;
-        if (!sbx__proc_read(b->fd[SBX__PROC], pid, "status", text, sizeof text)) continue;
-        tables = sbx__kib(text, "\nVmPTE:");
-        rss = sbx__kib(text, "\nVmRSS:") + tables;
+        sbx__task *t = &b->tasks.at[i];
+        long long rss, files, swap, peak, space, shmem;
+        if (!sbx__task_read(b, t, "status", text, sizeof text)) continue;
+        t->tables = sbx__kib(text, "\nVmPTE:");
+        rss = sbx__kib(text, "\nVmRSS:") + t->tables;
         swap = sbx__kib(text, "\nVmSwap:");
-        peak = sbx__kib(text, "\nVmHWM:") + tables;
-        files = sbx__kib(text, "\nRssFile:") + sbx__kib(text, "\nRssShmem:");
+        peak = sbx__kib(text, "\nVmHWM:") + t->tables;
+        shmem = sbx__kib(text, "\nRssShmem:");
+        files = sbx__kib(text, "\nRssFile:") + shmem;
         space = sbx__kib(text, "\nVmPeak:");
         if (space > b->peak_space) b->peak_space = space;
-        if (b->call) {
-            rss = peak = sbx__share(b, pid, rss);
-            files = swap = 0;
-        }
-        b->tasks.at[i].rss = rss + swap;
+        if (shmem > rss / 16) b->doubt = b->mapped = 1; /* maybe the same pages several times */
+        t->rss = rss + swap;
         b->used += rss + swap;
         own += rss - files + swap;
         if (files > shared) shared = files;
-        if (peak > b->peak) b->peak = peak;
+        if (peak > b->peak && !b->mapped && !b->call) b->peak = peak;
     }
     /* Forks share pages that look like their own: ask again, but rarely. */
-    if (b->tasks.count > 1 && own + shared > b->peak && own + shared > b->weighed / 100 * 102 &&
-        b->credit >= 0) {
+    if (b->call) {
+        b->used = sbx__weigh_shares(b);
+    } else if (b->doubt && own + shared > b->peak && own + shared > b->weighed / 100 * 102 &&
+               b->credit >= 0) {
         b->weighed = own + shared;
         sbx__weigh_shares(b);
     }
@@ -2974,7 +3047,7 @@ static void sbx__weigh(sbx *b) {
 static int sbx__over_memory(sbx *b) {
     if (b->cfg.memory_bytes < 0 || !(b->enforced & SBX_BY_WATCH)) return 0;
     if (b->peak > b->cfg.memory_bytes) return 1; /* the high-water mark is proof */
-    return b->tasks.count > 1 && b->used > b->cfg.memory_bytes &&
+    return b->doubt && !b->call && b->used > b->cfg.memory_bytes &&
            sbx__weigh_shares(b) > b->cfg.memory_bytes;
 }
 
@@ -2983,7 +3056,7 @@ static void sbx__sample(sbx *b, long long now) {
     int watch = (b->enforced & SBX_BY_WATCH) != 0;
     int space = (b->seen.saw & SBX_SAW_MEMORY_LIMIT) != 0;
     long long before = b->peak, credit = b->credit + (now - b->sampled_at) / SBX__PART, left;
-    long long spent = sbx__cpu_time(), closer;
+    long long spent, closer;
     /* Without a limit only the peak is wanted: more rarely, the more boxes there are. */
     long long most = watch || space ? SBX__SAMPLE : 2 * SBX__SAMPLE * (1 + b->crowd / 16);
     b->credit = credit = credit < SBX__SAVED ? credit : SBX__SAVED;
@@ -2992,15 +3065,18 @@ static void sbx__sample(sbx *b, long long now) {
     if (b->fd[SBX__REPORT] >= 0) sbx__read_report(b);
     if (!b->self) b->self = b->fd[SBX__PROC] >= 0 ? 2 : (int)b->pid;
     if (b->fd[SBX__PROC] < 0) b->fd[SBX__PROC] = sbx__open_proc();
+    if (b->call && !b->host_tables) b->host_tables = sbx__own_tables();
+    spent = sbx__cpu_time();
     if (b->cgroup) {
         sbx__read_cgroup(b);
     } else {
         sbx__task alone;
         if (watch || b->self != (int)b->pid) {
-            sbx__recount(b);
+            if (now >= b->scan_at) sbx__recount(b, now);
         } else if (b->tasks.count == 0 && sbx__proc_stat(b->fd[SBX__PROC], b->self, &alone)) {
             sbx__task_add(&b->tasks, &alone);
         }
+        spent = sbx__cpu_time();
         sbx__weigh(b);
         if (sbx__over_memory(b)) sbx__stop(b, SBX_SAW_MEMORY_SUM);
     }
@@ -3028,15 +3104,15 @@ static void sbx__sample(sbx *b, long long now) { b->sample_at = now ? SBX__NEVER
 /* To the whole group. By pidfd the kernel knows which group is meant even if the number were in use
    again; by number that is sure only while the leader has not been collected. */
 static void sbx__signal(sbx *b, int number) {
-    int sent = 0;
+    int sent = 0, gone = 0;
 #if SBX__LINUX
     int fd = b->fd[SBX__EXIT];
     sent = syscall(SBX__NR_pidfd_send_signal, fd, number, NULL, SBX__PIDFD_TO_GROUP) == 0;
-    sent = sent || (fd >= 0 && errno == ESRCH);
+    gone = !sent && fd >= 0 && errno == ESRCH;
 #endif
-    if (!sent) kill(-b->pid, number);
+    if (!sent && !gone) sent = kill(-b->pid, number) == 0;
     if (number == SIGKILL && b->init) sbx__kill_init(b);
-    if (b->fd[SBX__REPORT] < 0 || b->state != SBX__RUNNING) return;
+    if (sent || b->state != SBX__RUNNING) return;
 #if SBX__LINUX /* it may not have its group yet */
     if (syscall(SBX__NR_pidfd_send_signal, fd, number, NULL, 0) == 0) return;
 #endif
@@ -3104,14 +3180,16 @@ static int sbx__look(sbx *b) {
 
 /* The program has ended. What it left behind is killed while its number is still taken. */
 static void sbx__leave(sbx *b, long long now) {
+    long long init_end = b->deadline == SBX__NEVER
+                             ? SBX__NEVER
+                             : b->deadline + b->cfg.grace_ms * 1000 + SBX__SECOND / 2;
     b->state = SBX__LEAVING;
     b->ended = b->look_at = now;
     b->empty_by = now + SBX__EMPTY_WAIT;
     b->look_step = 100;
-    b->late =
-        b->late && b->seen.signal == SIGKILL && !b->stopping; /* its own timer ended it, ... */
-    if (b->late || (b->seen.signal == SIGKILL && !b->stopping && now >= b->deadline))
-        b->seen.saw |= SBX_SAW_DEADLINE; /* ... or pid 1's */
+    b->late = b->late && b->seen.signal == SIGKILL && !b->stopping; /* by its own timer, ... */
+    if (b->late || (b->init && b->seen.signal == SIGKILL && !b->stopping && now >= init_end))
+        b->seen.saw |= SBX_SAW_DEADLINE; /* ... or by pid 1's, which comes later */
     sbx__signal(b, SIGKILL); /* the group first: fewer runners compete with the end of pid 1 */
     if (!b->gone) sbx__collect(b->pid, 0, &b->usage); /* else the number may be another child's */
 }
@@ -3120,7 +3198,7 @@ static void sbx__leave(sbx *b, long long now) {
 #if SBX__LINUX
 static int sbx__all_dead(const sbx *b) {
     int pid, proc = sbx__open_proc();
-    DIR *dir = sbx__list(proc);
+    DIR *dir = sbx__list(proc, ".");
     int alive = !dir;
     sbx__task t;
     while (dir && (pid = sbx__next_pid(dir)) != 0)
@@ -3201,6 +3279,8 @@ static void sbx__give_up(sbx *b, long long now) {
     sbx__leave(b, now);
 }
 
+#define SBX__ANY (~0u) /* nobody knows which descriptors are ready: try them all */
+
 static void sbx__turn(sbx *b, unsigned ready, long long now) {
     unsigned long long note;
     if (ready & 1u << SBX__REPORT && b->fd[SBX__REPORT] >= 0) sbx__read_report(b);
@@ -3212,7 +3292,7 @@ static void sbx__turn(sbx *b, unsigned ready, long long now) {
         if (sbx__look(b)) {
             sbx__leave(b, now);
         } else {
-            if (ready & 1u << SBX__EXIT && !b->held) sbx__unhide(b, now);
+            if (ready & 1u << SBX__EXIT && ready != SBX__ANY && !b->held) sbx__unhide(b, now);
             if (b->held && now >= b->held) sbx__give_up(b, now);
             b->look_at = b->fd[SBX__EXIT] < 0 || b->held ? now + b->look_step : SBX__NEVER;
             if (b->look_step < SBX__SAMPLE) b->look_step *= 2;
@@ -3252,6 +3332,13 @@ static unsigned long *sbx__word(unsigned long *const *map, const sbx *b, int k) 
 }
 static unsigned long sbx__bit(const sbx *b, int k) { return 1ul << b->fd[k] % SBX__BITS; }
 
+static void sbx__timeval(long long us, struct timeval *tv) {
+    if (us < 0) us = 0;
+    if (us > 1000 * SBX__SECOND) us = 1000 * SBX__SECOND;
+    tv->tv_sec = (time_t)(us / SBX__SECOND);
+    tv->tv_usec = (suseconds_t)(us % SBX__SECOND);
+}
+
 /* One select() over all boxes, with a bitmap as large as the highest descriptor asks for; then a
    turn for every box that is ready or due. */
 static void sbx__select(sbx *const *boxes, int count, int top, long long wait) {
@@ -3259,27 +3346,30 @@ static void sbx__select(sbx *const *boxes, int count, int top, long long wait) {
     size_t words = (size_t)(top / SBX__BITS + 1);
     struct timeval tv;
     long long now;
-    int i, k, n;
+    int i, k, n, blind = 0;
     map[0] = few;
     if (2 * words * sizeof *few > sizeof few)
         map[0] = (unsigned long *)SBX_REALLOC(NULL, 2 * words * sizeof *few);
-    if (!map[0] && wait > 1000) wait = 1000; /* no memory to ask: try them all, often */
-    if (wait > 1000 * SBX__SECOND) wait = 1000 * SBX__SECOND;
-    tv.tv_sec = (time_t)(wait > 0 ? wait / SBX__SECOND : 0);
-    tv.tv_usec = (suseconds_t)(wait > 0 ? wait % SBX__SECOND : 0);
     map[1] = map[0] ? map[0] + words : NULL;
     if (map[0]) memset(map[0], 0, 2 * words * sizeof *few);
     for (i = 0; map[0] && i < count; i++)
         for (k = 0; boxes[i] && k < SBX__FDS; k++)
             if (sbx__wants(boxes[i], k)) *sbx__word(map, boxes[i], k) |= sbx__bit(boxes[i], k);
-    n = select(map[0] ? top + 1 : 0, (fd_set *)(void *)map[0], (fd_set *)(void *)map[1], NULL, &tv);
+    sbx__timeval(wait, &tv);
+    n = map[0] ? select(top + 1, (fd_set *)(void *)map[0], (fd_set *)(void *)map[1], NULL, &tv)
+               : -1;
+    if (!map[0] || (n < 0 && errno != EINTR)) { /* no memory, or the host closed one: try often */
+        blind = 1;
+        sbx__timeval(wait < 1000 ? wait : 1000, &tv);
+        select(0, NULL, NULL, NULL, &tv);
+    }
     now = sbx__now();
     for (i = 0; i < count; i++) {
-        unsigned ready = map[0] ? 0 : ~0u;
+        unsigned ready = blind ? SBX__ANY : 0;
         sbx *b = boxes[i];
         if (!b || b->state == SBX__ENDED) continue;
         b->crowd = count;
-        for (k = 0; n > 0 && map[0] && k < SBX__FDS; k++)
+        for (k = 0; n > 0 && k < SBX__FDS; k++)
             if (sbx__wants(b, k) && *sbx__word(map, b, k) & sbx__bit(b, k)) ready |= 1u << k;
         if (ready || now >= sbx__wake(b)) sbx__turn(b, ready, now);
     }
@@ -3361,17 +3451,16 @@ static int sbx__fetch(const sbx *b, void *to, size_t from, size_t size) {
     ssize_t n = 1;
     if (b->shared) return memcpy(to, (const char *)b->shared + from, size) != NULL;
     while (got < size && n > 0) {
-        n = pread(b->fd[SBX__RESULT], (char *)to + got, size - got,
-                  (off_t)(SBX__PARTD_AT + from + got));
+        n = pread(b->fd[SBX__RESULT], (char *)to + got, size - got, (off_t)(from + got));
         if (n > 0) got += (size_t)n;
     }
     return got == size;
 }
 
 /* ru_maxrss starts at the host's own size, which the kernel knows within some per cent: only what
-   is clearly above that is the child's. */
+   is clearly above that is the child's. Nor does it count if pages were mapped several times. */
 static int sbx__is_own(const sbx *b, long long bytes) {
-    return bytes > b->host_peak + b->host_peak / 16;
+    return !b->mapped && bytes > b->host_peak + b->host_peak / 16;
 }
 
 /* The last facts, which only show when all is over. */
@@ -3436,11 +3525,14 @@ static void sbx__describe(const sbx *b, sbx_result *r) {
         else snprintf(to, n, "%s ran past its %lld ms limit%s", who, c->timeout_ms, killed);
         break;
     case SBX_CPU_LIMIT:
-        snprintf(to, n, "%s used up its %lld ms of CPU time%s", who, c->cpu_ms, killed);
+        snprintf(to, n, "%s %s its %lld ms of CPU time%s", who,
+                 r->certain ? "used up" : "seems to have used up", c->cpu_ms, killed);
         break;
     case SBX_MEMORY_LIMIT:
         if (b->seen.saw & SBX_SAW_OOM_KILL) killed = " and was killed";
-        if (r->certain)
+        if (r->certain && c->memory_bytes < 0)
+            snprintf(to, n, "%s was killed because its cgroup had no memory left", who);
+        else if (r->certain)
             snprintf(to, n, "%s used more than its %lld bytes of memory%s", who, c->memory_bytes,
                      killed);
         else
@@ -3536,7 +3628,7 @@ static sbx *sbx__open(const sbx_config *config, const sbx__plan *plan, sbx_resul
         /* A function: all of it. */
         while (b->state != SBX__ENDED && (p.fn || b->fd[SBX__REPORT] >= 0))
             sbx__select(&b, 1, b->top_fd, sbx__wake(b) - sbx__now());
-        if (p.fn && !p.tree && pread(b->fd[SBX__RESULT], &f, sizeof f, 0) == sizeof f && f.step)
+        if (p.fn && !p.tree && !b->shared && sbx__fetch(b, &f, b->shared_size, sizeof f))
             b->failure = f;
         if (b->failure.step) {
             if (b->state == SBX__RUNNING) sbx__signal(b, SIGKILL);
@@ -3674,10 +3766,10 @@ static int sbx__call_child(const sbx__plan *p) {
     sbx__current = p->shared;
     environ = p->envp;
     sbx__shut(3, 3); /* the report: it has started */
-    if (p->buffered[0]) sbx__purge(stdin); /* what the host has buffered is the host's */
-    if (p->buffered[0] > 1) clearerr(stdin);
-    if (p->buffered[1]) sbx__purge(stdout);
-    if (p->buffered[2]) sbx__purge(stderr);
+    if (p->buffered) sbx__purge(stdin); /* what the host has buffered is the host's */
+    if (p->buffered > 1) clearerr(stdin);
+    if (SBX__PENDING(stdout)) sbx__purge(stdout);
+    if (SBX__PENDING(stderr)) sbx__purge(stderr);
     code = p->fn(p->arg, (char *)p->shared + SBX__RET_AT, p->ret_size);
     sbx__flush();
     if (code == 0) p->shared->done = p->token;

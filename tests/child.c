@@ -495,6 +495,61 @@ static int churn(long long mb, long long processes, long long ms) {
     return 0;
 }
 
+/* First it has as much as looks like twice as much, and later really twice. */
+static int late_memory(long long mb, long long ms) {
+    if (touch_memory(mb, MAP_PRIVATE) != 0) return 1;
+    if (spawn() == 0) {
+        sleep_ms(3 * ms);
+        _exit(0);
+    }
+    sleep_ms(ms);
+    if (spawn() == 0) {
+        if (touch_memory(mb, MAP_PRIVATE) == 0) sleep_ms(2 * ms);
+        _exit(0);
+    }
+    while (wait(NULL) > 0) {
+    }
+    return 0;
+}
+
+typedef struct memory_order {
+    long long mb, ms;
+} memory_order;
+
+static void *memory_of_a_thread(void *arg) {
+    const memory_order *order = (const memory_order *)arg;
+    sleep_ms(50); /* until the first thread has ended */
+    if (touch_memory(order->mb, MAP_PRIVATE) == 0) sleep_ms(order->ms);
+    exit(0);
+}
+
+static int leaderless_memory(long long mb, long long ms) {
+    static memory_order order;
+    pthread_t thread;
+    order.mb = mb;
+    order.ms = ms;
+    if (pthread_create(&thread, NULL, memory_of_a_thread, &order) != 0) return 91;
+    pthread_exit(NULL);
+}
+
+/* The same pages at three addresses. */
+static int mapped_memory(long long mb, long long ms) {
+#ifdef __linux__
+    size_t size = (size_t)mb << 20;
+    char *block = (char *)map(size, MAP_SHARED);
+    int i;
+    if (!block) return 91;
+    memset(block, 1, size);
+    for (i = 0; i < 2; i++) {
+        char *again = (char *)mremap(block, 0, size, MREMAP_MAYMOVE);
+        if (again == (char *)MAP_FAILED) return 92;
+        memset(again, 2, size);
+    }
+#endif
+    sleep_ms(ms);
+    return mb < 0;
+}
+
 /* Holds what it has for a while, so that whoever watches must see it. */
 static int mode_memory(int argc, char **argv) {
     const char *how = word(argc, argv, 0, "own");
@@ -502,6 +557,9 @@ static int mode_memory(int argc, char **argv) {
     long long hold = number(argc, argv, 3, 5000);
     int status, worst = 0, once = strcmp(how, "once") == 0;
     if (strcmp(how, "churn") == 0) return churn(mb, processes, hold);
+    if (strcmp(how, "late") == 0) return late_memory(mb, hold / 10);
+    if (strcmp(how, "leaderless") == 0) return leaderless_memory(mb, hold);
+    if (strcmp(how, "mapped") == 0) return mapped_memory(mb, hold);
     if (mb * (once ? 1 : processes) > 512) return 96;
     if (once && touch_memory(mb, MAP_PRIVATE) != 0) return 1; /* all have the same pages */
     for (i = 1; i < processes; i++)
@@ -1479,7 +1537,7 @@ static const struct mode {
     {"read_some", mode_read_some, "BYTES CODE|kill|close|stay [MS]: reads so much of stdin"},
     {"flood", mode_flood, "out|err|both [CHUNK [stubborn]]: writes without end"},
     {"burn", mode_burn, "user|system|chain PROCESSES MS [ignore]: spends CPU time"},
-    {"memory", mode_memory, "own|shared|once|churn MB [PROCESSES [MS]]: uses memory, holds it"},
+    {"memory", mode_memory, "own|shared|once|churn|late|leaderless|mapped MB [PROCESSES [MS]]"},
     {"malloc", mode_malloc, "handled|quiet|unchecked [MB]: until malloc fails"},
     {"recurse", mode_recurse, "without end"},
     {"crash", mode_crash, "null|divide|abort|illegal|bus"},

@@ -297,6 +297,8 @@ static void set_own(char **arg) {
     TRY("map", mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED ? -1 : 0);
     TRY("unlink", unlink(at(own, "linked")));
     TRY("rmdir", unlink(at(own, "made_dir/made")) < 0 ? -1 : rmdir(at(own, "made_dir")));
+    /* a mode that means nothing, since nothing is made */
+    TRY("any_mode", syscall(SYS_openat, AT_FDCWD, own, O_RDONLY | O_DIRECTORY, ~0L));
 }
 
 /* WRITABLE: nodes that are doors to the machine, and files that lend their owner's rights. */

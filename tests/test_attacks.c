@@ -753,6 +753,7 @@ static void expect_memory(int *utest_result, const char *how, const char *mb,
     if (verdict == SBX_MEMORY_LIMIT) {
         EXPECT_EQ(test_is_portable() ? 0 : 1, result.certain);
         if (!test_is_portable()) EXPECT_TRUE(result.evidence & SBX_SAW_MEMORY_SUM);
+        if (!test_is_portable()) EXPECT_EQ(SIGKILL, result.signal); /* at once, not afterwards */
         EXPECT_NE((char *)NULL, strstr(result.message, "memory"));
     }
     if (result.peak_bytes >= 0 && !test_is_portable()) {
@@ -783,6 +784,15 @@ UTEST(attack, a18_memory_inside_the_limit) {
 UTEST(attack, a18_shared_pages_count_once) {
     expect_memory(utest_result, "once", "30", "8", 96, SBX_OK);
     expect_memory(utest_result, "churn", "30", "8", 96, SBX_OK);
+}
+
+/* What the sizes in /proc do not show: a process whose first thread has ended, one that came while
+   all looked too large anyway, and pages that are there once, but at three addresses. */
+UTEST(attack, a18_sizes_that_mislead) {
+    if (test_is_portable()) UTEST_SKIP("nobody looks");
+    expect_memory(utest_result, "leaderless", "200", "1", 64, SBX_MEMORY_LIMIT);
+    expect_memory(utest_result, "late", "40", "1", 64, SBX_MEMORY_LIMIT);
+    expect_memory(utest_result, "mapped", "30", "1", 64, SBX_OK);
 }
 
 static void run_malloc(int *utest_result, const char *how, const char *mb, sbx_result *result) {
@@ -1431,6 +1441,36 @@ UTEST(attack, a35_forges_a_result_in_a_call) {
         sbx_free(&result);
     }
 }
+
+#if defined(__linux__) && !defined(SBX_NO_LINUX)
+/* Other pages of the file that the result lies in, and records of a failed start there: as long as
+   it has no descriptor, the file does not get longer. */
+static int forge_in_memory(void *arg, void *ret, size_t ret_size) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), i, k;
+    char *start = (char *)((size_t)ret / page * page);
+    (void)ret_size;
+    for (k = 0; k < 3; k++) {
+        if (remap_file_pages(start, page, 0, k, 0) != 0) break;
+        signal(SIGBUS, _exit); /* behind the end */
+        for (i = 0; i < page; i += sizeof(int)) *(volatile int *)(void *)(start + i) = 5;
+    }
+    _exit(*(int *)arg);
+}
+
+UTEST(attack, a35_forges_a_failed_start_in_a_call) {
+    int code = 3, contain;
+    for (contain = SBX_CONTAIN_AUTO; contain <= SBX_CONTAIN_GROUP; contain++) {
+        sbx_config config = {0};
+        sbx_result result;
+        int value = 12345;
+        config.contain = (sbx_contain)contain;
+        sbx_call(&config, forge_in_memory, &code, &value, sizeof value, &result);
+        EXPECT_VERDICT(SBX_NO_RESULT, result);
+        EXPECT_EQ(12345, value);
+        sbx_free(&result);
+    }
+}
+#endif
 
 /* ==== 31: bytes =============================================================================== */
 

@@ -23,6 +23,7 @@ static unsigned wanted(const sbx_policy *policy, long landlock, unsigned number,
         if (rule->when == SBX__LANDLOCK_2 && landlock > 2) continue;
         for (k = 0; k < 4; k++) is_one |= value == rule->value[k];
         if (rule->check == SBX__HIDDEN) return SBX__RET_ERRNO | ENOSYS;
+        if (rule->check == SBX__IF && !(value & rule->value[0])) return SBX__RET_ALLOW;
         if (rule->check == SBX__DENIED || (rule->check == SBX__ONLY && !is_one) ||
             (rule->check == SBX__NOT && is_one) ||
             (rule->check == SBX__WITH && !(value & rule->value[0])) ||

@@ -618,6 +618,17 @@ static const char *run_with_high_fds(void *arg) {
     while (fd >= 0 && fd < above);
     TEST_MUST(fd == above);
     if (*run_a_bit_of_everything()) return run_a_bit_of_everything();
+    config.argv = test_child_argv("sleep", "30", "3");
+    for (i = 0; i < 2; i++) { /* once there is no memory to ask which of them is ready */
+        config.contain = i ? SBX_CONTAIN_GROUP : SBX_CONTAIN_AUTO;
+        TEST_MUST((boxes[i] = sbx_start(&config, &result)) != NULL);
+        test_fail_allocation(1);
+        sbx_poll(boxes[i], 0);
+        test_fail_allocation(0);
+        if (sbx_finish(boxes[i], &result) != SBX_EXITED || result.exit_code != 3)
+            return test_text("no memory for select(): %s", result.message);
+        sbx_free(&result);
+    }
     config.argv = test_child_argv("say", "one of three");
     for (i = 0; i < 3; i++) TEST_MUST((boxes[i] = sbx_start(&config, &result)) != NULL);
     for (i = 0; i < 3; i++) {
@@ -697,6 +708,60 @@ static void *call_often(void *arg) {
         sbx_free(&result);
     }
     return NULL;
+}
+
+static int fn_endless(void *arg, void *ret, size_t ret_size) {
+    volatile int on = 1;
+    (void)arg, (void)ret, (void)ret_size;
+    alarm(20);
+    while (on) {
+    }
+    return 0;
+}
+
+/* In a large host a function begins late: its time may be over before it has a group of its own. */
+static const char *call_in_a_hurry(void *arg) {
+    static const size_t size = 200u << 20;
+    char *large = (char *)malloc(size);
+    int i;
+    (void)arg;
+    TEST_MUST(large != NULL);
+    memset(large, 1, size);
+    for (i = 0; i < 20; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.contain = SBX_CONTAIN_GROUP;
+        config.timeout_ms = 1 + i % 3;
+        config.grace_ms = i % 2 ? -1 : 5;
+        if (sbx_call(&config, fn_endless, NULL, NULL, 0, &result) != SBX_TIMED_OUT)
+            return test_text("%s", result.message);
+        sbx_free(&result);
+    }
+    free(large);
+    return "";
+}
+
+UTEST(host, call_whose_time_is_over_at_once) {
+    EXPECT_STREQ("", test_in_copy(call_in_a_hurry, NULL));
+}
+
+/* Its own end is not the host's, however late the host asks. */
+UTEST(host, asked_after_the_deadline) {
+    int contain;
+    for (contain = SBX_CONTAIN_AUTO; contain <= SBX_CONTAIN_GROUP; contain++) {
+        sbx_config config = {0};
+        sbx_result result;
+        sbx *box;
+        config.argv = test_child_argv("raise", "9");
+        config.contain = (sbx_contain)contain;
+        config.timeout_ms = 100;
+        box = sbx_start(&config, &result);
+        ASSERT_TRUE(box != NULL);
+        test_sleep_ms(200);
+        EXPECT_EQ((int)SBX_CRASHED, (int)sbx_finish(box, &result));
+        EXPECT_EQ(9, result.signal);
+        sbx_free(&result);
+    }
 }
 
 /* The host has room for the result once, the child for a second time not. */

@@ -1070,6 +1070,32 @@ static int fn_grows(void *arg, void *ret, size_t size) {
     return 0;
 }
 
+/* Each fork keeps what there is so far: none of it is private any more. */
+static int fn_shares(void *arg, void *ret, size_t size) {
+    int i;
+    (void)arg, (void)ret, (void)size;
+    for (i = 0; i < 6; i++) {
+        void *block = mmap(NULL, 30 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (block == MAP_FAILED) return 1;
+        memset(block, 1, 30 * MB);
+        if (fork() == 0) test_sleep_ms(3000), _exit(0);
+    }
+    test_sleep_ms(3000);
+    return 0;
+}
+
+UTEST(tree, call_that_shares_memory_with_its_forks) {
+    sbx_config config = {0};
+    sbx_result result;
+    NEED_TREE();
+    config.contain = SBX_CONTAIN_TREE;
+    config.memory_bytes = 64 * MB;
+    config.timeout_ms = LONG_MS;
+    EXPECT_EQ(SBX_MEMORY_LIMIT, (int)sbx_call(&config, fn_shares, NULL, NULL, 0, &result));
+    EXPECT_EQ(1, result.certain);
+    sbx_free(&result);
+}
+
 UTEST(tree, call_that_uses_memory) {
     sbx_config config = {0};
     sbx_result result;
