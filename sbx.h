@@ -419,18 +419,23 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 
 #ifdef __linux__
 #include <stdio_ext.h>
-#define SBX__USED(file) (__fbufsize(file) > 0) /* glibc gives a buffer at first use */
 #ifdef __GLIBC__ /* without a call: the function's page would be looked up in every forked child */
+#define SBX__UNREAD(file)                                                                          \
+    ((file)->_mode > 0 || (file)->_IO_read_ptr < (file)->_IO_read_end || (file)->_IO_save_base)
 #define SBX__PENDING(file)                                                                         \
     ((file)->_mode > 0 ? __fpending(file) > 0 : (file)->_IO_write_ptr > (file)->_IO_write_base)
+#define SBX__IN_DATA __attribute__((section(".data")))
 #else
+#define SBX__UNREAD(file) (__fbufsize(file) > 0)
 #define SBX__PENDING(file) (__fpending(file) > 0)
+#define SBX__IN_DATA
 #endif
 #define SBX__AT_END(file) (feof_unlocked(file) != 0) /* another thread may be reading */
 #define SBX__WALL 0x40000000 /* __WALL: children of any clone */
 #else
-#define SBX__USED(file) 1
+#define SBX__UNREAD(file) 1
 #define SBX__PENDING(file) 1
+#define SBX__IN_DATA
 #define SBX__AT_END(file) 1
 #define SBX__WALL 0
 #endif
@@ -624,7 +629,6 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     sbx_fn fn;                       /* sbx_call: instead of path */
     void *arg;
     size_t ret_size, fn_stack;
-    int buffered;                    /* the host has used stdin; 2 = to its end */
     int result;                      /* the memory for its result: a memfd; -1 = shared is mapped */
     sbx__shared *shared;
     unsigned long long token;
@@ -1202,7 +1206,6 @@ static int sbx__plan_call(sbx__plan *p, sbx *b, sbx_result *r) {
     else if (p->tree && getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < (rlim_t)(1u << 28))
         p->fn_stack = (size_t)stack.rlim_cur;
     p->fn_stack = (p->fn_stack + 2 * 65536) & ~(size_t)65535;
-    p->buffered = SBX__USED(stdin) + SBX__AT_END(stdin);
     return 1;
 }
 
@@ -1341,13 +1344,6 @@ static void sbx__close_from(int from) {
         return;
 #endif
     for (top = sysconf(_SC_OPEN_MAX); from < top; from++) close(from);
-}
-
-static void sbx__shut(int from, int to) {
-#if SBX__LINUX
-    if (syscall(SBX__NR_close_range, (unsigned)from, (unsigned)to, 0) == 0) return;
-#endif
-    for (; from <= to; from++) close(from);
 }
 
 static int sbx__dup(int from, int to, int flags) {
@@ -3145,7 +3141,7 @@ static int sbx__look(sbx *b) {
     int flags = WEXITED | WNOHANG | WNOWAIT | SBX__WALL, found = -1;
     siginfo_t info;
     memset(&info, 0, sizeof info);
-    errno = 0;
+    if (b->fd[SBX__EXIT] < 0) errno = 0;
 #if SBX__LINUX
     if (b->fd[SBX__EXIT] >= 0)
         found = waitid((idtype_t)SBX__P_PIDFD, (id_t)b->fd[SBX__EXIT], &info, flags);
@@ -3740,8 +3736,9 @@ SBX_API sbx_verdict sbx_finish(sbx *box, sbx_result *result) {
     return verdict;
 }
 
-/* Only ever set in the child of an sbx_call; in every host it stays NULL. */
-static sbx__shared *sbx__current;
+/* Only ever set in the child of an sbx_call; in every host it stays NULL. There it stands near to
+   `environ`, and both are written: one page to copy instead of two. */
+static SBX__IN_DATA sbx__shared *sbx__current = NULL;
 
 static void sbx__flush(void) {
     if (SBX__PENDING(stdout)) fflush(stdout);
@@ -3765,15 +3762,14 @@ static int sbx__call_child(const sbx__plan *p) {
     int code;
     sbx__current = p->shared;
     environ = p->envp;
-    sbx__shut(3, 3); /* the report: it has started */
-    if (p->buffered) sbx__purge(stdin); /* what the host has buffered is the host's */
-    if (p->buffered > 1) clearerr(stdin);
+    sbx__close_from(3); /* the report: it has started */
+    if (SBX__UNREAD(stdin)) sbx__purge(stdin); /* what the host has buffered is the host's */
+    if (SBX__AT_END(stdin)) clearerr(stdin);
     if (SBX__PENDING(stdout)) sbx__purge(stdout);
     if (SBX__PENDING(stderr)) sbx__purge(stderr);
     code = p->fn(p->arg, (char *)p->shared + SBX__RET_AT, p->ret_size);
     sbx__flush();
     if (code == 0) p->shared->done = p->token;
-    sbx__shut(1, 2); /* the host can read to their end while this process is taken down */
     return code == 0 || (code & 255) != 0 ? code & 255 : 1;
 }
 

@@ -152,10 +152,11 @@ static const group groups[] = {
      }},
     {"call",
      "a function with a result of 64 bytes; against bare fork + pipe + wait",
-     101,
+     201,
      10,
      {
          {"sbx_call, host of 10 MB", "10MB", "call", "10MB", "hand-call", AT_MOST, 1.2, 0},
+         {"the same, one CPU", "1cpu", "call", "1cpu", "hand-call", AT_MOST, 1.2, 0},
          {NULL, NULL, NULL, NULL, NULL, SHOW, 0, 0},
      }},
     {"call-1GB",
@@ -258,7 +259,7 @@ static void stop_workers(void) {
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-#define MAX_ROUNDS 101
+#define MAX_ROUNDS 201
 #define MAX_CELLS 32
 
 typedef struct cell { /* one operation of one worker; measures share them */
