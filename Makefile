@@ -1,5 +1,5 @@
 # sbx.h is one header: nothing here is needed to use it. `make help` lists what can be done.
-# For GNU make and gcc or clang, say `make CC=clang test`; all output goes to build/.
+# Needs GNU make; `make CC=clang test` takes another compiler. All output goes to build/.
 
 BUILD = build
 CFLAGS = -O1 -g
@@ -15,7 +15,7 @@ EXAMPLES = $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c))
 RUN = BUILD='$(BUILD)' CC='$(CC)' sh tests/run.sh
 
 help:
-	@echo 'make demo      a dozen well- and ill-behaved programs, and what sbx.h says of each'
+	@echo 'make demo      well- and ill-behaved programs, and what sbx.h says of each'
 	@echo 'make test      all tests; needs a C compiler, make and sh (under 3 minutes)'
 	@echo 'make check     more: all compilers, analysers, 10,000 runs, threads, a second kernel'
 	@echo 'make treesoak  the attacks on the tree, 200 times each, as root and as an ordinary user'

@@ -50,8 +50,8 @@
      (stat is never denied); system information in /proc; descriptors that the host hands over.
    - A function of sbx_call has a copy of all the host's memory, and its shared mappings.
    - memory_bytes is watched, not reserved: a child can be over it for some milliseconds, longer in
-     a crowd of a thousand processes, and memory in memfd, tmpfs, pipes or unmapped shared pages is
-     nobody's. Only cfg.cgroup counts it all.
+     a crowd of a thousand processes or while the host has no descriptor free; and memory in memfd,
+     tmpfs, pipes or unmapped shared pages is nobody's. Only cfg.cgroup counts it all.
    - A process that the host forks, without exec, while a box runs has a copy of its pipes: if the
      host is killed then, the tree lives until that process ends.
    - cpu_ms misses processes that live for less than a clock tick and that nobody waits for.
@@ -924,11 +924,13 @@ static int sbx__check_program(const sbx_config *cfg, sbx_fn fn, sbx_result *r) {
 static int sbx__check_places(const sbx_config *cfg, sbx_result *r) {
     struct stat st;
     char shown[120];
-    if (cfg->cwd && (stat(cfg->cwd, &st) != 0 || !S_ISDIR(st.st_mode))) {
-        int error = *cfg->cwd && stat(cfg->cwd, &st) == 0 ? ENOTDIR : errno;
+    int error = !cfg->cwd                  ? 0
+                : stat(cfg->cwd, &st) != 0 ? errno
+                : S_ISDIR(st.st_mode)      ? 0
+                                           : ENOTDIR;
+    if (error)
         return sbx__refuse(r, SBX_STEP_CWD, error, "cwd = \"%s\": %s",
                            sbx__plain(shown, sizeof shown, cfg->cwd), strerror(error));
-    }
     if ((int)cfg->contain < 0 || cfg->contain > SBX_CONTAIN_TREE)
         return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "contain = %d is not a containment",
                            (int)cfg->contain);
@@ -2059,8 +2061,10 @@ static int sbx__plan_cgroup(sbx__plan *p, sbx *b, sbx_result *r) {
                            sbx__plain(shown, sizeof shown, b->cfg.cgroup), strerror(errno));
     }
     b->cgroup = (char *)sbx__zalloc(room);
-    if (!b->cgroup) free(parent);
-    if (!b->cgroup) return sbx__no_memory(r, "the name of a cgroup");
+    if (!b->cgroup) {
+        free(parent);
+        return sbx__no_memory(r, "the name of a cgroup");
+    }
     missing = sbx__make_cgroup(p, b, room);
     if (!missing) b->enforced |= SBX_BY_CGROUP;
     else
@@ -2507,6 +2511,7 @@ static ssize_t sbx__receive(sbx *b, sbx__failure *f) {
     sbx__packet packet;
     ssize_t n;
     int *fd;
+    if (!(b->enforced & SBX_BY_TREE)) return read(b->fd[SBX__REPORT], f, sizeof *f);
     sbx__pack(&packet, f);
     n = recvmsg(b->fd[SBX__REPORT], &packet.head, MSG_CMSG_CLOEXEC);
     if (n != (ssize_t)sizeof *f || f->step || f->which < 0 || f->which >= SBX__FDS) return n;
@@ -2524,6 +2529,10 @@ static ssize_t sbx__receive(sbx *b, sbx__failure *f) {
     }
     return n;
 }
+#else
+static ssize_t sbx__receive(sbx *b, sbx__failure *f) {
+    return read(b->fd[SBX__REPORT], f, sizeof *f);
+}
 #endif
 
 /* Records until the end: descriptors, maybe a failure. Exec closes the other end: it has begun. */
@@ -2531,12 +2540,7 @@ static void sbx__read_report(sbx *b) {
     sbx__failure f;
     ssize_t n = 1;
     while (n > 0) {
-#if SBX__LINUX
-        if (b->enforced & SBX_BY_TREE) n = sbx__receive(b, &f);
-        else n = read(b->fd[SBX__REPORT], &f, sizeof f);
-#else
-        n = read(b->fd[SBX__REPORT], &f, sizeof f);
-#endif
+        n = sbx__receive(b, &f);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (n == (ssize_t)sizeof f && f.step) b->failure = f;
     }
@@ -3608,8 +3612,10 @@ static sbx *sbx__open(const sbx_config *config, const sbx__plan *plan, sbx_resul
     sbx *b;
     int ok;
     sbx__blank(r);
-    if (!config) sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "config = NULL: nothing to run");
-    if (!config) return NULL;
+    if (!config) {
+        sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "config = NULL: nothing to run");
+        return NULL;
+    }
     p.cfg = *config;
     r->user = config->user;
     if (!sbx__check_program(config, p.fn, r) || !sbx__check_limits(&p.cfg, r) ||
