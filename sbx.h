@@ -93,7 +93,8 @@
    PLATFORMS
      Linux 5.8 and later for trees, 5.13 for a policy; older ones get the group. macOS and the BSDs:
      the process group; cpu_ms and memory_bytes fall back to limits of each process (`enforced`
-     tells), cpu_ms in whole seconds. Windows is refused. A policy knows x86_64, i386, aarch64, arm
+     tells), cpu_ms in whole seconds, and sbx_start returns late if another thread forks meanwhile
+     without exec. Windows is refused. A policy knows x86_64, i386, aarch64, arm
      and riscv64; on i386 glibc's sockets go through a call it cannot look into: none there.
 
    THREADS

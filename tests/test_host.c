@@ -843,6 +843,7 @@ static const char *run_beside_copies(void *arg) {
         config.processes = geteuid() && i % 2 ? 500 : 0; /* then it is waited for in another way */
         if (sbx_run(&config, &result) != SBX_OK) return test_text("%s", result.message);
         sbx_free(&result);
+        if (test_is_portable()) continue; /* there only the end of the pipe tells of a start */
         config.argv = test_child_argv("sleep", "60000"); /* has begun long before it ends */
         config.contain = i % 2 ? SBX_CONTAIN_GROUP : SBX_CONTAIN_AUTO;
         config.processes = 0;
