@@ -2336,14 +2336,9 @@ static void sbx__build_filter(sbx__plan *p, long landlock) {
     for (i = count; i-- > 0;) { /* rows of one number are passed through from the first on */
         int more = i + 1 < count && rows[i + 1]->number == rows[i]->number;
         const sbx__rule *rule = rows[i];
-        to[i] = rule->check == SBX__DENIED ? deny : rule->check == SBX__HIDDEN ? hide : -1;
-        for (k = i + 1; k < count && to[i] < 0 && !more; k++) /* the same check serves again */
-            if (rows[k]->check == rule->check && rows[k]->arg == rule->arg &&
-                rows[k]->mask == rule->mask &&
-                (k + 1 == count || rows[k + 1]->number != rows[k]->number) &&
-                memcmp(rows[k]->value, rule->value, sizeof rule->value) == 0)
-                to[i] = to[k];
-        if (to[i] < 0)
+        if (rule->check == SBX__DENIED) to[i] = deny;
+        else if (rule->check == SBX__HIDDEN) to[i] = hide;
+        else
             to[i] = sbx__emit_check(p, rule, more ? to[i + 1] : allow,
                                     rule->check == SBX__IF ? allow : deny);
     }
@@ -3052,6 +3047,13 @@ static int sbx__over_memory(sbx *b) {
            sbx__weigh_shares(b) > b->cfg.memory_bytes;
 }
 
+/* In a group without limits only the program itself is looked at. */
+static void sbx__list_alone(sbx *b) {
+    sbx__task t;
+    if (b->tasks.count == 0 && sbx__proc_stat(b->fd[SBX__PROC], b->self, &t))
+        sbx__task_add(&b->tasks, &t);
+}
+
 /* One look; more rarely as long as nothing changes. */
 static void sbx__sample(sbx *b, long long now) {
     int watch = (b->enforced & SBX_BY_WATCH) != 0;
@@ -3067,17 +3069,12 @@ static void sbx__sample(sbx *b, long long now) {
     if (!b->self) b->self = b->fd[SBX__PROC] >= 0 ? 2 : (int)b->pid;
     if (b->fd[SBX__PROC] < 0) b->fd[SBX__PROC] = sbx__open_proc();
     if (b->call && !b->host_tables) b->host_tables = sbx__own_tables();
+    if (!b->cgroup && !watch && b->self == (int)b->pid) sbx__list_alone(b);
+    else if (!b->cgroup && now >= b->scan_at) sbx__recount(b, now);
     spent = sbx__cpu_time();
     if (b->cgroup) {
         sbx__read_cgroup(b);
     } else {
-        sbx__task alone;
-        if (watch || b->self != (int)b->pid) {
-            if (now >= b->scan_at) sbx__recount(b, now);
-        } else if (b->tasks.count == 0 && sbx__proc_stat(b->fd[SBX__PROC], b->self, &alone)) {
-            sbx__task_add(&b->tasks, &alone);
-        }
-        spent = sbx__cpu_time();
         sbx__weigh(b);
         if (sbx__over_memory(b)) sbx__stop(b, SBX_SAW_MEMORY_SUM);
     }

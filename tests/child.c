@@ -512,6 +512,29 @@ static int late_memory(long long mb, long long ms) {
     return 0;
 }
 
+/* One has it, and hands it on: it forks, and ends while the next one has the same pages. */
+static int relayed_memory(long long mb, long long ms) {
+    long long end = now_ms() + ms;
+    int over[2], k;
+    char byte;
+    if (pipe(over) < 0) return 91;
+    if (spawn() == 0) {
+        close(over[0]);
+        for (k = touch_memory(mb, MAP_PRIVATE); now_ms() < end; k++) {
+            if (spawn() != 0) {
+                sleep_ms(12 + k * 7 % 9);
+                _exit(0);
+            }
+            sleep_ms(30);
+        }
+        _exit(0);
+    }
+    close(over[1]);
+    while (read(over[0], &byte, 1) > 0) {
+    }
+    return 0;
+}
+
 typedef struct memory_order {
     long long mb, ms;
 } memory_order;
@@ -558,6 +581,7 @@ static int mode_memory(int argc, char **argv) {
     int status, worst = 0, once = strcmp(how, "once") == 0;
     if (strcmp(how, "churn") == 0) return churn(mb, processes, hold);
     if (strcmp(how, "late") == 0) return late_memory(mb, hold / 10);
+    if (strcmp(how, "relay") == 0) return relayed_memory(mb, hold * 6);
     if (strcmp(how, "leaderless") == 0) return leaderless_memory(mb, hold);
     if (strcmp(how, "mapped") == 0) return mapped_memory(mb, hold);
     if (mb * (once ? 1 : processes) > 512) return 96;
@@ -1537,7 +1561,7 @@ static const struct mode {
     {"read_some", mode_read_some, "BYTES CODE|kill|close|stay [MS]: reads so much of stdin"},
     {"flood", mode_flood, "out|err|both [CHUNK [stubborn]]: writes without end"},
     {"burn", mode_burn, "user|system|chain PROCESSES MS [ignore]: spends CPU time"},
-    {"memory", mode_memory, "own|shared|once|churn|late|leaderless|mapped MB [PROCESSES [MS]]"},
+    {"memory", mode_memory, "own|shared|once|churn|relay|late|leaderless|mapped MB [PROCESSES [MS]]"},
     {"malloc", mode_malloc, "handled|quiet|unchecked [MB]: until malloc fails"},
     {"recurse", mode_recurse, "without end"},
     {"crash", mode_crash, "null|divide|abort|illegal|bus"},

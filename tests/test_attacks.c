@@ -784,6 +784,7 @@ UTEST(attack, a18_memory_inside_the_limit) {
 UTEST(attack, a18_shared_pages_count_once) {
     expect_memory(utest_result, "once", "30", "8", 96, SBX_OK);
     expect_memory(utest_result, "churn", "30", "8", 96, SBX_OK);
+    expect_memory(utest_result, "relay", "60", "1", 80, SBX_OK);
 }
 
 /* What the sizes in /proc do not show: a process whose first thread has ended, one that came while
