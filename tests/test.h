@@ -73,6 +73,11 @@ static inline int test_is_asan(void) {
 /* 1 = the kernel keeps the exit status behind a pidfd although the host ignores SIGCHLD. */
 int test_kernel_keeps_status(void);
 
+#define MB (1024LL * 1024)
+#define LONG_MS 15000 /* longer than anything here takes, shorter than the child's own 20 s */
+#define LATE_MS 1900  /* from a program's end to the return: a matter of a few milliseconds */
+#define SHORT_MS 50   /* for what is to be timed out; TEST_RUN_READY gives more if need be */
+
 /* ==== Running ================================================================================= */
 
 /* The child program, as an absolute path: $SBX_TEST_CHILD, else "child" in the directory of the
@@ -127,6 +132,59 @@ const char *test_text(const char *format, ...);
                                            #condition, errno);                                     \
     } while (0)
 
+/* "" = the part is in the text; "a|b" = one of the two is. A part that is NULL always is. */
+const char *test_lacks(const char *text, const char *part);
+
+/* For functions that answer with a text: leave with it unless it is "". */
+#define MUST_BE_WELL(text)                                                                         \
+    do {                                                                                           \
+        const char *text_ = (text);                                                                \
+        if (*text_) return text_;                                                                  \
+    } while (0)
+
+/* For a text that came back from such a function; "skip: why" skips the test. */
+#define EXPECT_WELL(text)                                                                          \
+    do {                                                                                           \
+        const char *text_ = (text);                                                                \
+        if (strncmp(text_, "skip: ", 6) == 0) UTEST_SKIP(text_ + 6);                               \
+        EXPECT_STREQ("", text_);                                                                   \
+    } while (0)
+
+/* One run of the child; the test frees the result. */
+sbx_result test_run_child(int *utest_result, sbx_config *config, const char *const *argv);
+#define RUN_CHILD(config, ...) test_run_child(utest_result, (config), test_child_argv(__VA_ARGS__))
+
+/* One run of the child, or of a shell, that times out as soon as it has said the text. */
+sbx_result test_run_child_late(int *utest_result, sbx_config *config, const char *said,
+                               const char *const *argv);
+#define RUN_LATE(config, said, ...)                                                                \
+    test_run_child_late(utest_result, (config), (said), test_child_argv(__VA_ARGS__))
+#define SHELL_LATE(config, said, line)                                                             \
+    test_run_child_late(utest_result, (config), (said),                                            \
+                        (const char *const[]){"sh", "-c", (line), NULL})
+
+/* For copies: one run of the child and the verdict it has to get; "" = so it was. */
+const char *test_runs_as(sbx_config *config, const char *const *argv, sbx_verdict verdict);
+
+/* Leaves the function unless the run gets this verdict. */
+#define MUST_RUN(config, verdict, ...)                                                             \
+    MUST_BE_WELL(test_runs_as((config), test_child_argv(__VA_ARGS__), (verdict)))
+
+/* What holds for one containment has to hold for the other: their ways to start differ. */
+extern const sbx_contain test_both[2];
+
+/* Byte number n of what the child's `write` makes; and "" = the output is the first `size` bytes of
+   it, which starts again every `period`. */
+char test_pattern(size_t n);
+const char *test_pattern_flaw(const sbx_output *output, size_t size, size_t period);
+
+/* For sbx_call: one that fails if there is room for a result; a 7; as many bytes 7 as there is room
+   for; how much could be read from stdin, with a word on both streams. */
+int test_fn_nothing(void *arg, void *ret, size_t ret_size);
+int test_fn_seven(void *arg, void *ret, size_t ret_size);
+int test_fn_sevens(void *arg, void *ret, size_t ret_size);
+int test_fn_length(void *arg, void *ret, size_t ret_size);
+
 /* ==== The host ================================================================================ */
 
 #define TEST_FDS 1024
@@ -177,11 +235,18 @@ int test_wait_until(int (*condition)(void *arg), void *arg, long long ms);
 
 int test_alive(pid_t pid); /* 0 = no such process, or only its zombie */
 
+/* Flags between threads. */
+int test_flag(int *flag);
+void test_raise_flag(int *flag);
+
 /* An empty directory of this user's; the path has to be PATH_MAX long. Returns path. */
 const char *test_tmpdir(char *path);
 void test_remove_tree(const char *path);
 const char *test_write_file(const char *dir, const char *name, const void *data, size_t size,
                             mode_t mode); /* the full path, as test_text */
+
+/* The child program once more, under this path; "" = could not be made. */
+const char *test_copy_of_child(const char *dir, const char *name);
 
 /* A tether tells whether anybody of a tree is still there, in whatever session, group or namespace:
    it is a named pipe. Processes of the tree open the path, write a line and keep it open as long as
@@ -216,4 +281,118 @@ int test_clock_can_move(void);                /* 0 = neither works in this build
    with the checks of test_run, and a timeout_ms and on_output of its own. "" = all is well. */
 const char *test_run_late(const sbx_config *config, const char *said, sbx_result *result);
 
+#ifdef __linux__
+
+/* ==== A copy whose system calls are seen, or refused (tests/test_trace.c) ===================== */
+
+typedef struct test_traced_call {
+    int child;                  /* 1 = made by a child of the host, before it ran its program */
+    long number;
+    unsigned long long args[6]; /* of clone3: args[0] holds the flags */
+    long long result;           /* what came back; seen = 0: it never did */
+    int seen;
+} test_traced_call;
+
+#define TEST_TRACED_CALLS 20000
+typedef struct test_trace {
+    int count, lost, reads; /* reads: how many the host made; they are not kept */
+    char answer[2048];
+    test_traced_call at[TEST_TRACED_CALLS];
+} test_trace;
+
+test_trace *test_trace_new(void); /* NULL = no memory */
+
+/* Runs the function in one more copy and notes the host's system calls, and those of its children
+   up to their exec. "" = it answered "". */
+const char *test_traced_copy(test_trace *t, const char *(*function)(void *), void *arg);
+
+/* From here on these calls fail with this error, in this process and all it starts. 1 = done */
+int test_forbid(const int *numbers, int count, int error);
+
+/* ==== The tree: a corral, attacks, odd places (tests/test_corral.c) =========================== */
+
+#define NEED_TREE()                                                                                \
+    do {                                                                                           \
+        if (!test_tree_is_possible()) UTEST_SKIP("no PID namespace can be had here");              \
+    } while (0)
+
+/* A process in between becomes the parent of every orphan below it, whatever session, group or
+   namespace that one is in. It runs the host, kills it if it is told to, and afterwards waits until
+   nobody is left. Whoever is left after that is a survivor: killed by its number, and reported. */
+typedef struct corral {
+    const char *(*host)(void *arg); /* runs boxes; answers "" or what is wrong */
+    void *arg;
+    int (*kill_when)(void *arg);    /* NULL = the host ends by itself */
+    int patience_ms;                /* how long orphans may take to be gone; 0 = not at all */
+    volatile long long *gone_ms;    /* out: how long it took; in shared memory */
+} corral;
+
+const char *in_corral(corral *c);
+
+typedef struct tree_attack {
+    const char *name;
+    const char *mode, *how;     /* child MODE HOW TETHER THEN ACT, or MODE TETHER for how = NULL */
+    const char *then, *act;
+    sbx_verdict verdict;
+    int timeout_ms;             /* 0 = it ends by itself */
+} tree_attack;
+
+extern const tree_attack tree_attacks[];
+extern const size_t tree_attack_count;
+
+/* One run of an attack, as the host sees it: nobody is left when sbx_run returns. */
+const char *tree_attack_once(const tree_attack *a);
+
+/* All attacks of one number. */
+const char *host_of_attacks(void *number);
+
+enum { DIES_BY_KILL, DIES_BY_ABORT, DIES_BY_FAULT, DIES_BY_EXIT, DIES_BY_EXEC };
+
+/* In these the program stays until its tree is ended, and says something when its trick is done. */
+extern const tree_attack doomed_attacks[];
+extern const size_t doomed_attack_count;
+
+/* A host that dies with a box in it: nothing of the tree is left shortly afterwards. */
+const char *tree_host_dies(const tree_attack *a, int death, int kill_after_us, int threads,
+                           long long *gone_ms);
+
+int put_text(const char *path, const char *text);
+
+/* A user namespace for this process. inner = its number in there; -1 = none is mapped. */
+int own_users(long inner_uid, long inner_gid, int more);
+
+/* A mount namespace of its own; as an ordinary user inside a user namespace with the same ids. */
+int own_mounts(void);
+
+int test_tree_is_possible(void);
+
+/* Orphans in sessions of their own, 8 x 40 MB under 64 MB. */
+const char *memory_holds(sbx_contain contain);
+
+const char *in_place(const char *(*place)(void *), void *arg);
+
+typedef struct tree_place_row {
+    const char *name;
+    const char *(*host)(void *arg);
+    void *arg;
+} tree_place_row;
+
+extern const tree_place_row tree_places[];
+extern const size_t tree_place_count;
+
+const char *tree_place(const char *name, int lightly);
+
+int saw_full(void *user, sbx_stream stream, const char *data, size_t size);
+
+/* From the cancel to the return of sbx_finish, in ms; -1 = it did not come to that. */
+long long time_to_kill(const char *how, const char *live);
+
+/* How far past its limit a child comes that touches memory at full speed. */
+const char *tree_overshoot(long long limit, const char *how, long long *over);
+
+/* How far peak_bytes is from what the processes themselves say, for a peak of 20 ms. */
+const char *tree_peak_error(const char *who, const char *mb, const char *processes,
+                            const char *before, long long limit, double *off);
+
+#endif /* __linux__ */
 #endif /* SBX_TEST_H */

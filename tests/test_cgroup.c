@@ -5,9 +5,6 @@
 
 #include <dirent.h>
 
-#define MB (1024LL * 1024)
-#define LONG_MS 15000
-
 /* ==== Directories that will not do: no cgroup needed ========================================== */
 
 static void expect_refused(int *utest_result, const char *path, int error) {
@@ -466,12 +463,6 @@ UTEST(cgroup, removed_after_every_end) {
     sbx_free(&result);
 }
 
-static int returns_seven(void *arg, void *ret, size_t size) {
-    (void)arg, (void)size;
-    *(int *)ret = 7;
-    return 0;
-}
-
 static int fills_memory(void *arg, void *ret, size_t size) {
     size_t i, most = 256u << 20;
     int flags = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -490,7 +481,7 @@ UTEST(cgroup, calls) {
     config.cgroup = delegated();
     config.memory_bytes = 64 * MB;
     config.timeout_ms = LONG_MS;
-    EXPECT_EQ(SBX_OK, (int)sbx_call(&config, returns_seven, NULL, &ret, sizeof ret, &result));
+    EXPECT_EQ(SBX_OK, (int)sbx_call(&config, test_fn_seven, NULL, &ret, sizeof ret, &result));
     EXPECT_EQ(7, ret);
     EXPECT_TRUE(result.enforced & SBX_BY_CGROUP);
     EXPECT_EQ(0, groups_left());

@@ -1,103 +1,241 @@
-/* Trouble on the host's side: its signals, descriptors, memory, processes and threads. The numbers
-   are those of the list of attacks. What would spoil the test program runs in a copy of it. */
+/* Trouble on the host's side: its signals, descriptors, memory, processes, clocks and threads. What
+   would spoil the test program runs in a copy of it. */
 #include "test.h"
 
 #include <pthread.h>
 #ifdef __linux__
+#include <sched.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
 #endif
 
-#define LONG_MS 15000
+/* ==== Its signals ============================================================================= */
 
-/* Runs it and answers with what is wrong; leaves the result to the caller only if all is well. */
-static const char *run_well(const sbx_config *config, sbx_result *result, sbx_verdict verdict) {
-    const char *flaw = test_run(config, result);
-    if (*flaw) return flaw;
-    if (result->verdict == verdict) return "";
-    return test_text("%s, not %s: %s", sbx_verdict_name(result->verdict),
-                     sbx_verdict_name(verdict), result->message);
+static volatile sig_atomic_t pipe_signals;
+static void count_pipe_signal(int number) {
+    (void)number;
+    pipe_signals++;
 }
 
-#define MUST_RUN(config, result, verdict)                                                          \
-    do {                                                                                           \
-        const char *flaw_ = run_well((config), (result), (verdict));                               \
-        if (*flaw_) return test_text("%s:%d: %s", __FILE__, __LINE__, flaw_);                      \
-    } while (0)
-
-/* Bytes that the child's `cat` has to bring back. */
-static char *make_bytes(size_t size, unsigned seed) {
-    char *bytes = (char *)malloc(size);
-    size_t i;
-    for (i = 0; bytes && i < size; i++) {
-        seed = seed * 1103515245u + 12345u;
-        bytes[i] = (char)(seed >> 16);
+static int tells_signals(void *arg, void *ret, size_t ret_size) {
+    struct sigaction action;
+    sigset_t blocked;
+    int i, *count = (int *)ret;
+    (void)arg, (void)ret_size;
+    sigprocmask(SIG_SETMASK, NULL, &blocked);
+    for (i = 1; i < 32; i++) {
+        if (sigismember(&blocked, i) == 1) count[0]++;
+        if (sigaction(i, NULL, &action) == 0 && action.sa_handler != SIG_DFL) count[1]++;
     }
-    return bytes;
+    return 0;
 }
 
-/* A bit of everything: input and output at once, both streams, codes, signals, limits, failures. */
-static const char *run_a_bit_of_everything(void) {
-    size_t size = 300000;
-    char *bytes = make_bytes(size, 1);
+static const char *signals_of_the_child(void *arg) {
     sbx_config config = {0};
     sbx_result result;
-    config.timeout_ms = LONG_MS;
-    config.argv = test_child_argv("cat");
-    config.input = bytes;
-    config.input_size = size;
-    MUST_RUN(&config, &result, SBX_OK);
-    TEST_MUST(result.out.size == size && memcmp(result.out.data, bytes, size) == 0);
+    sigset_t all;
+    const char *flaw;
+    int i, counts[2] = {0, 0};
+    (void)arg;
+    for (i = 1; i < 65; i++)
+        if (i != SIGALRM) signal(i, i % 3 == 0 ? count_pipe_signal : SIG_IGN);
+    signal(SIGCHLD, SIG_DFL); /* P13 is about that one */
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    config.argv = test_child_argv("signals");
+    if (*(flaw = test_run(&config, &result))) return flaw;
+    if (strcmp(result.out.data, "seen\n")) return test_text("it has %s", result.out.data);
     sbx_free(&result);
-    free(bytes);
-    config.input = NULL;
-    config.input_size = 0;
-    config.argv = test_child_argv("write", "100000", "100000", "7");
-    MUST_RUN(&config, &result, SBX_EXITED);
-    TEST_MUST(result.exit_code == 7 && result.out.size == 100000 && result.err.size == 100000);
+    config.argv = NULL; /* a function starts as fresh as a program */
+    TEST_MUST(sbx_call(&config, tells_signals, NULL, counts, sizeof counts, &result) == SBX_OK);
     sbx_free(&result);
-    config.err = SBX_MERGE;
-    config.argv = test_child_argv("say", "to out,", "to err", "0");
-    MUST_RUN(&config, &result, SBX_OK);
-    TEST_MUST(strcmp(result.out.data, "to out,to err") == 0);
-    sbx_free(&result);
-    config.err = SBX_DISCARD;
-    config.argv = test_child_argv("fds");
-    MUST_RUN(&config, &result, SBX_OK);
-    TEST_MUST(strcmp(result.out.data, "0 1 2 ") == 0);
-    sbx_free(&result);
-    config.err = SBX_DEFAULT;
-    config.argv = test_child_argv("raise", "9");
-    MUST_RUN(&config, &result, SBX_CRASHED);
-    TEST_MUST(result.signal == SIGKILL);
-    sbx_free(&result);
-    config.argv = test_child_argv("flood", "both", "100");
-    config.output_bytes = 5000;
-    MUST_RUN(&config, &result, SBX_OUTPUT_LIMIT);
-    TEST_MUST(result.out.size + result.err.size == 5000);
-    sbx_free(&result);
-    config.argv = test_child_argv("ignore");
-    config.timeout_ms = 40;
-    config.grace_ms = 20;
-    MUST_RUN(&config, &result, SBX_TIMED_OUT);
-    TEST_MUST(result.wall_us >= 35000);
-    sbx_free(&result);
-    config.argv = (const char *const[]){"/no/such/program", NULL};
-    config.timeout_ms = LONG_MS;
-    MUST_RUN(&config, &result, SBX_NOT_STARTED);
-    TEST_MUST(result.step == SBX_STEP_EXEC && result.sys_errno == ENOENT);
+    TEST_MUST(counts[0] == 0);
+    if (!test_is_asan()) TEST_MUST(counts[1] == 0);
+    config.timeout_ms = 200; /* so SIGTERM ends it */
+    config.grace_ms = 15000;
+    config.argv = test_child_argv("sleep");
+    TEST_MUST(sbx_run(&config, &result) == SBX_TIMED_OUT && result.signal == SIGTERM);
     sbx_free(&result);
     return "";
 }
 
-/* ==== 39: somebody else takes the exit status ================================================= */
+UTEST(pitfall, P11_child_starts_with_no_signal_blocked_or_ignored) {
+    EXPECT_STREQ("", test_in_copy(signals_of_the_child, NULL));
+}
 
-static void reap_all(int signal_number) {
+#ifdef __linux__
+static int forbid_new_processes(void) {
+    static const int numbers[] = {
+        SYS_clone,
+#ifdef SYS_clone3
+        SYS_clone3,
+#endif
+#ifdef SYS_fork
+        SYS_fork, SYS_vfork,
+#endif
+    };
+    return test_forbid(numbers, (int)(sizeof numbers / sizeof *numbers), EAGAIN);
+}
+#endif
+
+/* Failures of every kind under a peculiar mask; test_run compares the mask after each. */
+static const char *failed_starts(void *arg) {
+    static const char *const missing[] = {"/nowhere/at/all", NULL};
+    static const char *const unknown[] = {"no-such-program-anywhere", NULL};
+    static const char *const directory[] = {"/", NULL};
+    sbx_config config = {0};
+    sbx_result result;
+    sigset_t mask;
+    const char *flaw;
+    int i, spare, ends = 0;
+    config.contain = *(const sbx_contain *)arg;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGUSR1);
+    sigaddset(&mask, SIGPIPE);
+    sigaddset(&mask, SIGTERM);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    for (i = 0; i < 3; i++) {
+        config.argv = i == 0 ? missing : i == 1 ? unknown : directory;
+        if (*(flaw = test_run(&config, &result))) return flaw;
+        TEST_MUST(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_EXEC);
+        sbx_free(&result);
+    }
+    config.argv = test_child_argv("exit", "0");
+    config.cwd = "/nowhere";
+    if (*(flaw = test_run(&config, &result))) return flaw;
+    TEST_MUST(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_CWD);
+    sbx_free(&result);
+    config.cwd = NULL;
+    for (spare = 0; spare < 40 && ends < 3; spare++) { /* one descriptor more each time */
+        struct rlimit limit, before;
+        int lowest = dup(2);
+        TEST_MUST(lowest >= 0);
+        close(lowest);
+        getrlimit(RLIMIT_NOFILE, &before);
+        limit = before;
+        limit.rlim_cur = (rlim_t)(lowest + spare);
+        setrlimit(RLIMIT_NOFILE, &limit);
+        if (*(flaw = test_run(&config, &result))) return test_text("%d spare: %s", spare, flaw);
+        setrlimit(RLIMIT_NOFILE, &before);
+        if (result.verdict == SBX_OK) ends++;
+        else TEST_MUST(result.verdict == SBX_NOT_STARTED && result.sys_errno == EMFILE);
+        sbx_free(&result);
+    }
+    TEST_MUST(ends == 3); /* with enough of them it runs */
+#ifdef __linux__
+    if (!forbid_new_processes()) return "no filter";
+    for (i = 0; i < 3; i++) {
+        char ret[4];
+        config.argv = test_child_argv("exit", "0");
+        if (*(flaw = test_run(&config, &result))) return flaw;
+        TEST_MUST(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_SPAWN);
+        TEST_MUST(result.sys_errno == EAGAIN);
+        sbx_free(&result);
+        config.argv = NULL;
+        TEST_MUST(sbx_call(&config, test_fn_length, NULL, ret, 4, &result) == SBX_NOT_STARTED);
+        TEST_MUST(result.step == SBX_STEP_SPAWN);
+        sbx_free(&result);
+    }
+#endif
+    return "";
+}
+
+UTEST(pitfall, P12_signal_mask_restored_after_failed_starts) {
+    int i;
+    for (i = 0; i < 2; i++) {
+        const char *flaw = test_in_copy(failed_starts, (void *)(size_t)&test_both[i]);
+        if (strcmp(flaw, "no filter") != 0) EXPECT_STREQ("", flaw);
+    }
+}
+
+static void reap_all(int number) {
     int error = errno;
-    (void)signal_number;
+    (void)number;
     while (waitpid(-1, NULL, WNOHANG) > 0) {
     }
     errno = error;
 }
+
+static const char *lost_or(const sbx_result *r, sbx_verdict verdict, int exit_code, int signal) {
+    if (r->verdict == verdict && r->exit_code == exit_code && r->signal == signal) return "";
+    if (r->verdict == SBX_LOST && !test_kernel_keeps_status() && r->exit_code == -1 && !r->signal)
+        return "";
+    return test_text("exit %d, signal %d: %s", r->exit_code, r->signal, r->message);
+}
+
+/* 0 = SIGCHLD ignored, 1 = SA_NOCLDWAIT, 2 = a handler that reaps, 3 = the same with SA_RESTART;
+   + 4 = whatever containment there is. */
+static const char *somebody_else_reaps(void *arg) {
+    static const char *const missing[] = {"/nowhere/at/all", NULL};
+    int how = *(int *)arg % 4, i;
+    struct sigaction action;
+    sbx_config config = {0};
+    sbx_result result;
+    const char *flaw;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = how == 0 ? SIG_IGN : how == 1 ? SIG_DFL : reap_all;
+    action.sa_flags = how == 1 ? SA_NOCLDWAIT : how == 3 ? SA_RESTART : 0;
+    sigaction(SIGCHLD, &action, NULL);
+    config.contain = test_both[*(int *)arg / 4];
+    for (i = 0; i < 5; i++) {
+        config.argv = test_child_argv("say", "out", "err", "3");
+        if (*(flaw = test_run(&config, &result))) return flaw;
+        if (*(flaw = lost_or(&result, SBX_EXITED, 3, 0))) return flaw;
+        TEST_MUST(strcmp(result.out.data, "out") == 0 && strcmp(result.err.data, "err") == 0);
+        sbx_free(&result);
+    }
+    config.argv = test_child_argv("exit", "0");
+    if (*(flaw = test_run(&config, &result))) return flaw;
+    if (*(flaw = lost_or(&result, SBX_OK, 0, 0))) return flaw;
+    sbx_free(&result);
+    config.argv = test_child_argv("crash", "null");
+    if (*(flaw = test_run(&config, &result))) return flaw;
+    if (*(flaw = lost_or(&result, SBX_CRASHED, -1, SIGSEGV))) return flaw;
+    sbx_free(&result);
+    config.output_bytes = 100;
+    MUST_RUN(&config, SBX_OUTPUT_LIMIT, "flood", "out"); /* the reason is the host's own */
+    config.output_bytes = 0;
+    config.timeout_ms = 40;
+    config.grace_ms = how % 2 ? -1 : 20;
+    MUST_RUN(&config, SBX_TIMED_OUT, "ignore", "ignore");
+    config.timeout_ms = 0;
+    config.argv = missing;
+    if (*(flaw = test_run(&config, &result))) return flaw;
+    TEST_MUST(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_EXEC);
+    sbx_free(&result);
+    return "";
+}
+
+UTEST(pitfall, P13_host_ignores_or_reaps_sigchld) {
+    int how;
+    for (how = 0; how < 8; how++) EXPECT_STREQ("", test_in_copy(somebody_else_reaps, &how));
+}
+
+/* The host's own children are not ours to collect. */
+static const char *children_of_the_host(void *arg) {
+    sbx_config config = {0};
+    pid_t pids[5];
+    int i, status;
+    (void)arg;
+    for (i = 0; i < 5; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) _exit(10 + i);
+    }
+    MUST_RUN(&config, SBX_EXITED, "exit", "3");
+    config.timeout_ms = 100;
+    config.grace_ms = -1;
+    MUST_RUN(&config, SBX_TIMED_OUT, "sleep");
+    for (i = 0; i < 5; i++)
+        TEST_MUST(waitpid(pids[i], &status, 0) == pids[i] && WEXITSTATUS(status) == 10 + i);
+    return "";
+}
+
+UTEST(pitfall, P13_children_of_the_host_are_left_to_it) {
+    EXPECT_STREQ("", test_in_copy(children_of_the_host, NULL));
+}
+
+enum { IGNORED, NO_ZOMBIES, HANDLER, THREAD };
 
 static volatile int reaping;
 static void *reap_in_thread(void *arg) {
@@ -106,8 +244,6 @@ static void *reap_in_thread(void *arg) {
         if (waitpid(-1, NULL, 0) < 0) test_sleep_ms(1);
     return NULL;
 }
-
-enum { IGNORED, NO_ZOMBIES, HANDLER, THREAD };
 
 /* The verdict is exact where the kernel keeps the status, else exact or "lost": never another. */
 static const char *run_unreaped(const sbx_config *config, sbx_verdict verdict, int code, int number,
@@ -213,6 +349,21 @@ UTEST(host, a39_sigchld_ignored_and_one_left_behind) {
     EXPECT_TRUE(test_tether_close(&tether));
 }
 
+/* Runs it and answers with what is wrong; leaves the result to the caller only if all is well. */
+static const char *end_flaw(const sbx_config *config, sbx_result *result, sbx_verdict verdict) {
+    const char *flaw = test_run(config, result);
+    if (*flaw) return flaw;
+    if (result->verdict == verdict) return "";
+    return test_text("%s, not %s: %s", sbx_verdict_name(result->verdict),
+                     sbx_verdict_name(verdict), result->message);
+}
+
+#define MUST_END(config, result, verdict)                                                          \
+    do {                                                                                           \
+        const char *flaw_ = end_flaw((config), (result), (verdict));                               \
+        if (*flaw_) return test_text("%s:%d: %s", __FILE__, __LINE__, flaw_);                      \
+    } while (0)
+
 /* The other way round: children of the host's own are the host's to reap. */
 static const char *keep_own_children(void *arg) {
     sbx_config config = {0};
@@ -227,7 +378,7 @@ static const char *keep_own_children(void *arg) {
         _exit(6);
     }
     config.argv = test_child_argv("sleep", "60");
-    MUST_RUN(&config, &result, SBX_OK);
+    MUST_END(&config, &result, SBX_OK);
     sbx_free(&result);
     TEST_MUST(waitpid(dead, &status, 0) == dead && WEXITSTATUS(status) == 5);
     TEST_MUST(waitpid(alive, &status, 0) == alive && WEXITSTATUS(status) == 6);
@@ -238,7 +389,7 @@ UTEST(host, a39_own_children_are_left_alone) {
     EXPECT_STREQ("", test_in_copy(keep_own_children, NULL));
 }
 
-/* ==== 40: no descriptors ====================================================================== */
+/* ==== No descriptors, no memory, no processes ================================================= */
 
 /* With ever more descriptors free: a clean refusal until there are enough, then a clean run. */
 static const char *run_with_few_fds(void *arg) {
@@ -325,7 +476,7 @@ UTEST(host, a40_descriptors_used_up_for_a_box_or_a_call) {
     EXPECT_STREQ("", test_in_copy(start_with_few_fds, NULL));
 }
 
-/* ==== 41: no memory =========================================================================== */
+enum { BY_RUN, BY_HANDLE, BY_CALL };
 
 static int is_pattern(const sbx_output *output) {
     size_t n;
@@ -341,8 +492,6 @@ static const char *output_without_memory(const sbx_result *result, size_t size) 
     if (result->err.size < size && !result->err.truncated) return "stderr lost bytes silently";
     return "";
 }
-
-enum { BY_RUN, BY_HANDLE, BY_CALL };
 
 static int write_both(void *arg, void *ret, size_t ret_size) {
     char bytes[50000];
@@ -418,14 +567,14 @@ UTEST(host, a41_every_allocation_fails_once) { expect_without_memory(utest_resul
 UTEST(host, a41_every_allocation_fails_once_truncating) {
     expect_without_memory(utest_result, BY_RUN, 1);
 }
+
 UTEST(host, a41_every_allocation_of_a_handle_fails_once) {
     expect_without_memory(utest_result, BY_HANDLE, 0);
 }
+
 UTEST(host, a41_every_allocation_of_a_call_fails_once) {
     expect_without_memory(utest_result, BY_CALL, 0);
 }
-
-/* ==== 42: no process slot ===================================================================== */
 
 static const char *run_without_processes(void *arg) {
     struct rlimit limit;
@@ -443,7 +592,7 @@ static const char *run_without_processes(void *arg) {
     limit.rlim_cur = 0;
     TEST_MUST(setrlimit(RLIMIT_NPROC, &limit) == 0);
     config.argv = test_child_argv("exit", "0");
-    MUST_RUN(&config, &result, SBX_NOT_STARTED);
+    MUST_END(&config, &result, SBX_NOT_STARTED);
     TEST_MUST(result.step == SBX_STEP_SPAWN && result.sys_errno == EAGAIN);
     sbx_free(&result);
     config.argv = NULL;
@@ -455,7 +604,127 @@ static const char *run_without_processes(void *arg) {
 
 UTEST(host, a42_no_process_slot) { EXPECT_STREQ("", test_in_copy(run_without_processes, NULL)); }
 
-/* ==== 43: a timer that interrupts everything ================================================== */
+static const char *fail_often(int times) {
+    static const char *const missing[] = {"/nowhere/at/all", NULL};
+    static const char *const unknown[] = {"no-such-program-anywhere", NULL};
+    sbx_config config = {0};
+    test_host before;
+    long blocks = test_live_blocks();
+    int i;
+    test_host_save(&before);
+    for (i = 0; i < times; i++) {
+        memset(&config, 0, sizeof config);
+        config.input = "some input that is kept";
+        config.input_size = 23;
+        config.argv = i % 2 ? missing : unknown;
+        if (i % 5 == 1) config.timeout_ms = -i - 2;
+        if (i % 5 == 2) config.cwd = "/nowhere";
+        if (i % 5 == 3) config.cwd = "/";
+        if (i % 7 == 6) TEST_MUST(sbx_start(&config, NULL) == NULL);
+        else TEST_MUST(sbx_run(&config, NULL) == SBX_NOT_STARTED);
+    }
+    if (test_live_blocks() != blocks)
+        return test_text("%ld blocks after %d failures", test_live_blocks() - blocks, times);
+    return test_host_diff(&before);
+}
+
+/* A few hundred here; `make check` does ten thousand. */
+UTEST(pitfall, P40_failed_starts_leave_nothing) { EXPECT_STREQ("", fail_often(300)); }
+
+/* Every allocation of a start fails once: refused with a message, or done without it. */
+UTEST(pitfall, P40_failed_allocations_leave_nothing) {
+    sbx_config config = {0};
+    long nth, blocks = test_live_blocks();
+    int refused = 0, ran = 0;
+    config.input = "input";
+    config.input_size = 5;
+    config.argv = test_child_argv("cat");
+    for (nth = 1; nth < 60 && ran < 3; nth++) {
+        sbx_result result;
+        const char *flaw;
+        test_fail_allocation(nth);
+        flaw = test_run(&config, &result);
+        if (test_allocations() < nth) ran++; /* it was never asked for that many */
+        test_fail_allocation(0);
+        EXPECT_STREQ("", flaw);
+        if (result.verdict == SBX_NOT_STARTED) {
+            refused++;
+            EXPECT_EQ((int)SBX_STEP_MEMORY, (int)result.step);
+            EXPECT_STREQ("", test_lacks(result.message, "memory"));
+        }
+        sbx_free(&result);
+        EXPECT_EQ(blocks, test_live_blocks());
+    }
+    EXPECT_GT(refused, 0);
+    EXPECT_EQ(3, ran);
+}
+
+/* ==== Clocks and timers ======================================================================= */
+
+/* Bytes that the child's `cat` has to bring back. */
+static char *make_bytes(size_t size, unsigned seed) {
+    char *bytes = (char *)malloc(size);
+    size_t i;
+    for (i = 0; bytes && i < size; i++) {
+        seed = seed * 1103515245u + 12345u;
+        bytes[i] = (char)(seed >> 16);
+    }
+    return bytes;
+}
+
+/* A bit of everything: input and output at once, both streams, codes, signals, limits, failures. */
+static const char *run_a_bit_of_everything(void) {
+    size_t size = 300000;
+    char *bytes = make_bytes(size, 1);
+    sbx_config config = {0};
+    sbx_result result;
+    config.timeout_ms = LONG_MS;
+    config.argv = test_child_argv("cat");
+    config.input = bytes;
+    config.input_size = size;
+    MUST_END(&config, &result, SBX_OK);
+    TEST_MUST(result.out.size == size && memcmp(result.out.data, bytes, size) == 0);
+    sbx_free(&result);
+    free(bytes);
+    config.input = NULL;
+    config.input_size = 0;
+    config.argv = test_child_argv("write", "100000", "100000", "7");
+    MUST_END(&config, &result, SBX_EXITED);
+    TEST_MUST(result.exit_code == 7 && result.out.size == 100000 && result.err.size == 100000);
+    sbx_free(&result);
+    config.err = SBX_MERGE;
+    config.argv = test_child_argv("say", "to out,", "to err", "0");
+    MUST_END(&config, &result, SBX_OK);
+    TEST_MUST(strcmp(result.out.data, "to out,to err") == 0);
+    sbx_free(&result);
+    config.err = SBX_DISCARD;
+    config.argv = test_child_argv("fds");
+    MUST_END(&config, &result, SBX_OK);
+    TEST_MUST(strcmp(result.out.data, "0 1 2 ") == 0);
+    sbx_free(&result);
+    config.err = SBX_DEFAULT;
+    config.argv = test_child_argv("raise", "9");
+    MUST_END(&config, &result, SBX_CRASHED);
+    TEST_MUST(result.signal == SIGKILL);
+    sbx_free(&result);
+    config.argv = test_child_argv("flood", "both", "100");
+    config.output_bytes = 5000;
+    MUST_END(&config, &result, SBX_OUTPUT_LIMIT);
+    TEST_MUST(result.out.size + result.err.size == 5000);
+    sbx_free(&result);
+    config.argv = test_child_argv("ignore");
+    config.timeout_ms = 40;
+    config.grace_ms = 20;
+    MUST_END(&config, &result, SBX_TIMED_OUT);
+    TEST_MUST(result.wall_us >= 35000);
+    sbx_free(&result);
+    config.argv = (const char *const[]){"/no/such/program", NULL};
+    config.timeout_ms = LONG_MS;
+    MUST_END(&config, &result, SBX_NOT_STARTED);
+    TEST_MUST(result.step == SBX_STEP_EXEC && result.sys_errno == ENOENT);
+    sbx_free(&result);
+    return "";
+}
 
 static volatile sig_atomic_t ticks;
 static void tick(int signal_number) {
@@ -484,7 +753,81 @@ static const char *run_under_a_timer(void *arg) {
 
 UTEST(host, a43_timer_of_1_khz) { EXPECT_STREQ("", test_in_copy(run_under_a_timer, NULL)); }
 
-/* ==== 44: threads ============================================================================= */
+static const char *with_a_1_khz_timer(void *arg) {
+    static const char *const missing[] = {"/nowhere/at/all", NULL};
+    static char input[2000000];
+    struct itimerval every;
+    struct sigaction action;
+    sbx_config config = {0};
+    sbx_result result;
+    char ret[8];
+    int i, before;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = tick;
+    action.sa_flags = *(int *)arg ? SA_RESTART : 0;
+    sigaction(SIGALRM, &action, NULL);
+    every.it_interval.tv_sec = every.it_value.tv_sec = 0;
+    every.it_interval.tv_usec = every.it_value.tv_usec = 1000;
+    TEST_MUST(setitimer(ITIMER_REAL, &every, NULL) == 0);
+    config.timeout_ms = 18000;
+    config.output_bytes = 4 << 20;
+    config.input = input;
+    config.input_size = sizeof input;
+    config.argv = test_child_argv("cat");
+    TEST_MUST(sbx_run(&config, &result) == SBX_OK && result.out.size == sizeof input);
+    sbx_free(&result);
+    config.input = NULL, config.input_size = 0;
+    for (i = 0; i < 10; i++) {
+        config.argv = test_child_argv("say", "out", "err", "3");
+        TEST_MUST(sbx_run(&config, &result) == SBX_EXITED && result.exit_code == 3);
+        TEST_MUST(strcmp(result.out.data, "out") == 0 && strcmp(result.err.data, "err") == 0);
+        sbx_free(&result);
+        config.argv = missing;
+        TEST_MUST(sbx_run(&config, &result) == SBX_NOT_STARTED && result.step == SBX_STEP_EXEC);
+        TEST_MUST(result.sys_errno == ENOENT);
+        sbx_free(&result);
+    }
+    config.timeout_ms = 150;
+    config.grace_ms = 100;
+    config.argv = test_child_argv("last_words", "-1");
+    before = ticks;
+    TEST_MUST(sbx_run(&config, &result) == SBX_TIMED_OUT);
+    TEST_MUST(result.wall_us >= 150000); /* the deadline did not come early */
+    TEST_MUST(result.wall_us < 15000000);
+    TEST_MUST(ticks - before > 2); /* nor was the host deaf meanwhile */
+    sbx_free(&result);
+    config.argv = NULL;
+    config.timeout_ms = 18000;
+    TEST_MUST(sbx_call(&config, test_fn_length, NULL, ret, sizeof(int), &result) == SBX_OK);
+    sbx_free(&result);
+    return "";
+}
+
+UTEST(pitfall, P24_a_1_khz_timer_of_the_host) {
+    int restart;
+    for (restart = 0; restart < 2; restart++)
+        EXPECT_STREQ("", test_in_copy(with_a_1_khz_timer, &restart));
+}
+
+static const char *with_a_jumping_clock(void *arg) {
+    sbx_config config = {0};
+    test_wall_clock_jump(*(long long *)arg);
+    config.timeout_ms = 15000;
+    MUST_RUN(&config, SBX_OK, "sleep", "50");
+    config.timeout_ms = 80;
+    config.grace_ms = 40;
+    MUST_RUN(&config, SBX_TIMED_OUT, "ignore", "ignore");
+    return "";
+}
+
+UTEST(pitfall, P25_jumps_of_the_wall_clock_do_not_matter) {
+    long long seconds;
+    if (!test_clock_can_move()) UTEST_SKIP("the clock cannot be moved in this build");
+    for (seconds = -3600; seconds <= 3600; seconds += 7200)
+        EXPECT_STREQ("", test_in_copy(with_a_jumping_clock, &seconds));
+}
+
+/* ==== Threads, and copies of the host ========================================================= */
 
 typedef struct worker {
     pthread_t thread;
@@ -567,245 +910,6 @@ UTEST(host, a44_eight_threads) {
     EXPECT_EQ(blocks, test_live_blocks());
 }
 
-/* ==== 45: standard streams closed ============================================================= */
-
-static const char *run_with_closed_streams(void *arg) {
-    int closed = *(int *)arg, i;
-    const char *flaw;
-    sbx_config config = {0};
-    sbx_result result;
-    for (i = 0; i < 3; i++)
-        if (closed & 1 << i) close(i);
-    flaw = run_a_bit_of_everything();
-    if (*flaw) return flaw;
-    config.argv = test_child_argv("say", "x");
-    for (i = 0; i < 3; i++) {
-        config.in = i == 0 ? SBX_INHERIT : SBX_DEFAULT;
-        config.out = i == 1 ? SBX_INHERIT : SBX_DISCARD;
-        config.err = i == 2 ? SBX_INHERIT : SBX_DEFAULT;
-        if (i == 1 && !(closed & 2)) continue; /* would print among the results of the tests */
-        flaw = test_run(&config, &result);
-        if (*flaw) return flaw;
-        if (closed & 1 << i) /* there is nothing to inherit: say so, do not guess */
-            TEST_MUST(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_CONFIG);
-        else
-            TEST_MUST(result.verdict == SBX_OK);
-        sbx_free(&result);
-    }
-    return "";
-}
-
-UTEST(host, a45_standard_streams_closed) {
-    int closed;
-    for (closed = 0; closed < 8; closed++)
-        EXPECT_STREQ_MSG("", test_in_copy(run_with_closed_streams, &closed),
-                         test_text("closed: %d", closed));
-}
-
-/* ==== 46: descriptors with large numbers ====================================================== */
-
-static const char *run_with_high_fds(void *arg) {
-    int above = *(int *)arg, null = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
-    struct rlimit limit;
-    sbx_config config = {0};
-    sbx_result result;
-    sbx *boxes[3];
-    int i;
-    getrlimit(RLIMIT_NOFILE, &limit);
-    limit.rlim_cur = limit.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < (rlim_t)above + 100) return "skip";
-    do fd = dup(null);
-    while (fd >= 0 && fd < above);
-    TEST_MUST(fd == above);
-    if (*run_a_bit_of_everything()) return run_a_bit_of_everything();
-    config.argv = test_child_argv("sleep", "30", "3");
-    for (i = 0; i < 2; i++) { /* once there is no memory to ask which of them is ready */
-        config.contain = i ? SBX_CONTAIN_GROUP : SBX_CONTAIN_AUTO;
-        TEST_MUST((boxes[i] = sbx_start(&config, &result)) != NULL);
-        test_fail_allocation(1);
-        sbx_poll(boxes[i], 0);
-        test_fail_allocation(0);
-        if (sbx_finish(boxes[i], &result) != SBX_EXITED || result.exit_code != 3)
-            return test_text("no memory for select(): %s", result.message);
-        sbx_free(&result);
-    }
-    config.argv = test_child_argv("say", "one of three");
-    for (i = 0; i < 3; i++) TEST_MUST((boxes[i] = sbx_start(&config, &result)) != NULL);
-    for (i = 0; i < 3; i++) {
-        int ended = sbx_poll_any(boxes, 3, 60000);
-        TEST_MUST(ended >= 0 && ended < 3);
-        TEST_MUST(sbx_finish(boxes[ended], &result) == SBX_OK);
-        TEST_MUST(strcmp(result.out.data, "one of three") == 0);
-        sbx_free(&result);
-        boxes[ended] = NULL;
-    }
-    return "";
-}
-
-UTEST(host, a46_descriptors_above_1024_and_4096) {
-    static const int above[] = {1022, 1024, 4096, 9000};
-    int i;
-    for (i = 0; i < 4; i++) {
-        int number = above[i];
-        const char *got = test_in_copy(run_with_high_fds, &number);
-        if (strcmp(got, "skip") == 0) UTEST_SKIP("the system does not allow so many descriptors");
-        EXPECT_STREQ_MSG("", got, test_text("above %d", number));
-    }
-}
-
-/* ==== And more ================================================================================ */
-
-/* The time is over while the child is still being made: timed out, or just done; nothing else. */
-UTEST(host, deadline_passes_during_the_start) {
-    int round, missing;
-    for (round = 0; round < 80; round++)
-        for (missing = 0; missing < 2; missing++) {
-            sbx_config config = {0};
-            sbx_result result;
-            const char *const nothing[] = {"/no/such/program", NULL};
-            config.argv = test_child_argv("exit", "0");
-            if (missing) config.argv = nothing;
-            config.contain = round % 2 ? SBX_CONTAIN_AUTO : SBX_CONTAIN_GROUP;
-            config.timeout_ms = 1 + round % 4;
-            TEST_RUN(&config, &result);
-            if (result.verdict != SBX_TIMED_OUT)
-                EXPECT_VERDICT(missing ? SBX_NOT_STARTED : SBX_OK, result);
-            sbx_free(&result);
-            if (*utest_result) return;
-        }
-}
-
-static const char *run_in_a_lost_directory(void *arg) {
-    const char *dir = (const char *)arg;
-    TEST_MUST(chdir(dir) == 0 && rmdir(dir) == 0);
-    umask(0777);
-    return run_a_bit_of_everything();
-}
-
-UTEST(host, directory_is_gone_and_umask_is_strict) {
-    char dir[PATH_MAX];
-    EXPECT_STREQ("", test_in_copy(run_in_a_lost_directory, (void *)(size_t)test_tmpdir(dir)));
-    test_remove_tree(dir);
-}
-
-/* ==== Copies of the host, threads, limits of its own ========================================== */
-
-static int fn_seven(void *arg, void *ret, size_t size) {
-    (void)arg;
-    memset(ret, 7, size);
-    return 0;
-}
-
-static void *call_often(void *arg) {
-    int i;
-    for (i = 0; i < 40; i++) {
-        sbx_config config = {0};
-        sbx_result result;
-        char seven = 0;
-        config.timeout_ms = 20000;
-        if (sbx_call(&config, fn_seven, NULL, &seven, 1, &result) != SBX_OK || seven != 7)
-            ++*(int *)arg;
-        sbx_free(&result);
-    }
-    return NULL;
-}
-
-static int fn_endless(void *arg, void *ret, size_t ret_size) {
-    volatile int on = 1;
-    (void)arg, (void)ret, (void)ret_size;
-    alarm(20);
-    while (on) {
-    }
-    return 0;
-}
-
-/* In a large host a function begins late: its time may be over before it has a group of its own. */
-static const char *call_in_a_hurry(void *arg) {
-    static const size_t size = 200u << 20;
-    char *large = (char *)malloc(size);
-    int i;
-    (void)arg;
-    TEST_MUST(large != NULL);
-    memset(large, 1, size);
-    for (i = 0; i < 20; i++) {
-        sbx_config config = {0};
-        sbx_result result;
-        config.contain = SBX_CONTAIN_GROUP;
-        config.timeout_ms = 1 + i % 3;
-        config.grace_ms = i % 2 ? -1 : 5;
-        if (sbx_call(&config, fn_endless, NULL, NULL, 0, &result) != SBX_TIMED_OUT)
-            return test_text("%s", result.message);
-        sbx_free(&result);
-    }
-    free(large);
-    return "";
-}
-
-UTEST(host, call_whose_time_is_over_at_once) {
-    EXPECT_STREQ("", test_in_copy(call_in_a_hurry, NULL));
-}
-
-/* Its own end is not the host's, however late the host asks. */
-UTEST(host, asked_after_the_deadline) {
-    int contain;
-    for (contain = SBX_CONTAIN_AUTO; contain <= SBX_CONTAIN_GROUP; contain++) {
-        sbx_config config = {0};
-        sbx_result result;
-        sbx *box;
-        config.argv = test_child_argv("raise", "9");
-        config.contain = (sbx_contain)contain;
-        config.timeout_ms = 100;
-        box = sbx_start(&config, &result);
-        ASSERT_TRUE(box != NULL);
-        test_sleep_ms(200);
-        EXPECT_EQ((int)SBX_CRASHED, (int)sbx_finish(box, &result));
-        EXPECT_EQ(9, result.signal);
-        sbx_free(&result);
-    }
-}
-
-/* The host has room for the result once, the child for a second time not. */
-static const char *call_without_room(void *arg) {
-    static const size_t size = 256u << 20;
-    char *ret = (char *)calloc(1, size);
-    struct rlimit room;
-    int contain, count;
-    (void)arg;
-    TEST_MUST(ret != NULL);
-    room.rlim_cur = room.rlim_max = size + (128u << 20);
-    TEST_MUST(setrlimit(RLIMIT_AS, &room) == 0);
-    for (contain = SBX_CONTAIN_AUTO; contain <= SBX_CONTAIN_GROUP; contain++) {
-        sbx_config config = {0};
-        sbx_result result;
-        config.contain = (sbx_contain)contain;
-        count = test_count_fds();
-        if (sbx_call(&config, fn_seven, NULL, ret, size, &result) != SBX_NOT_STARTED ||
-            result.step != SBX_STEP_MEMORY || result.sys_errno != ENOMEM || *ret)
-            return test_text("%d: %s", contain, result.message);
-        if (test_count_fds() != count) return "descriptors are left";
-        sbx_free(&result);
-    }
-    free(ret);
-    return "";
-}
-
-UTEST(host, call_that_cannot_begin) {
-    if (test_is_asan()) UTEST_SKIP("sanitizers need much address space");
-    EXPECT_STREQ("", test_in_copy(call_without_room, NULL));
-}
-
-/* Each child is a copy that holds the descriptors of the other threads' calls. ThreadSanitizer does
-   not support copies of a host with threads, so its run, which goes by names, leaves them out. */
-UTEST(host, calls_side_by_side) {
-    pthread_t threads[4];
-    int wrong[4] = {0, 0, 0, 0}, i;
-    for (i = 0; i < 4; i++) ASSERT_EQ(0, pthread_create(&threads[i], NULL, call_often, &wrong[i]));
-    for (i = 0; i < 4; i++) {
-        ASSERT_EQ(0, pthread_join(threads[i], NULL));
-        EXPECT_EQ(0, wrong[i]);
-    }
-}
-
 static volatile int copying, copies;
 
 /* Copies without exec, as a worker would be: whatever pipes are open in the host, they hold. */
@@ -865,6 +969,271 @@ UTEST(host, copies_that_hold_its_pipes_do_not_matter) {
     EXPECT_STREQ("", test_in_copy(run_beside_copies, NULL));
 }
 
+static int locks_held, let_go; /* flags */
+
+static void *hold_locks(void *arg) {
+    (void)arg;
+    flockfile(stdout);
+    flockfile(stderr);
+    flockfile(stdin);
+    test_raise_flag(&locks_held);
+    while (!test_flag(&let_go)) {
+        free(malloc(1000)); /* and the allocator's, most of the time */
+    }
+    funlockfile(stdin);
+    funlockfile(stderr);
+    funlockfile(stdout);
+    return NULL;
+}
+
+/* A lock that another thread holds stays locked for ever in the child. */
+static const char *threaded_host(void *arg) {
+    static const char *const missing[] = {"/nowhere/at/all", NULL};
+    static const char *const env[] = {"A=1", NULL};
+    sbx_config config = {0};
+    pthread_t thread;
+    int i;
+    (void)arg;
+    TEST_MUST(pthread_create(&thread, NULL, hold_locks, NULL) == 0);
+    while (!test_flag(&locks_held)) test_sleep_ms(1);
+    config.env = env;
+    for (i = 0; i < 20; i++) {
+        config.contain = test_both[i % 2];
+        config.cwd = i % 5 == 4 ? "/" : NULL;
+        MUST_RUN(&config, SBX_EXITED, "exit", "3");
+        config.cwd = NULL;
+        config.argv = missing;
+        TEST_MUST(sbx_run(&config, NULL) == SBX_NOT_STARTED);
+    }
+    test_raise_flag(&let_go);
+    pthread_join(thread, NULL);
+    return "";
+}
+
+UTEST(pitfall, P19_other_threads_hold_locks) {
+    EXPECT_STREQ("", test_in_copy(threaded_host, NULL));
+}
+
+#ifdef __linux__
+static const char *one_run(void *arg) {
+    sbx_config config = *(const sbx_config *)arg;
+    config.argv = test_child_argv("exit", "3");
+    TEST_MUST(sbx_run(&config, NULL) == SBX_EXITED);
+    config.argv = (const char *const[]){"/nowhere/at/all", NULL};
+    TEST_MUST(sbx_run(&config, NULL) == SBX_NOT_STARTED);
+    return "";
+}
+
+static const char *watch_the_child(void *arg) {
+    static const long never[] = {SYS_brk, SYS_mmap, SYS_munmap, SYS_mremap, SYS_futex};
+    test_trace *t = test_trace_new();
+    const char *flaw;
+    int i, seen = 0;
+    unsigned k;
+    TEST_MUST(t != NULL);
+    flaw = test_traced_copy(t, one_run, arg);
+    if (*flaw) return flaw;
+    for (i = 0; i < t->count; i++) {
+        if (!t->at[i].child) continue;
+        seen++;
+        for (k = 0; k < sizeof never / sizeof *never; k++)
+            if (t->at[i].number == never[k])
+                return test_text("the child made system call %ld before exec", never[k]);
+    }
+    return seen < 4 ? "the child was not seen" : "";
+}
+#endif
+
+/* Nothing that allocates or locks: those calls would show. */
+UTEST(pitfall, P19_child_makes_plain_system_calls_only) {
+#ifdef __linux__
+    sbx_config config = {0};
+    const char *flaw;
+    if (test_is_asan()) UTEST_SKIP("the sanitizer adds calls of its own");
+    config.cwd = "/";
+    config.open_files = 50;
+    config.contain = SBX_CONTAIN_GROUP;
+    flaw = test_in_copy(watch_the_child, &config);
+    if (strcmp(flaw, "cannot trace") == 0) UTEST_SKIP("no ptrace here");
+    EXPECT_STREQ("", flaw);
+#else
+    UTEST_SKIP("needs ptrace");
+#endif
+}
+
+#ifdef __linux__
+static const char *watch_the_fork(void *arg) {
+    const unsigned long long wanted = 0x100 | 0x4000; /* CLONE_VM, CLONE_VFORK */
+    test_trace *t = test_trace_new();
+    const char *flaw;
+    int i, seen = 0;
+    TEST_MUST(t != NULL);
+    flaw = test_traced_copy(t, one_run, arg);
+    if (*flaw) return flaw;
+    for (i = 0; i < t->count; i++) {
+        const test_traced_call *c = &t->at[i];
+        int plain_fork = 0, clone = c->number == SYS_clone;
+        if (c->child) continue;
+#ifdef SYS_clone3
+        clone |= c->number == SYS_clone3;
+#endif
+#ifdef SYS_fork
+        plain_fork = c->number == SYS_fork;
+        seen += c->number == SYS_vfork;
+#endif
+        if (plain_fork || (clone && (c->args[0] & wanted) != wanted))
+            return test_text("a fork that copies the host: flags %llx", c->args[0]);
+        seen += clone;
+    }
+    return seen < 2 ? "no fork was seen" : "";
+}
+#endif
+
+/* Its cost cannot grow with the host's memory if that memory is never copied. */
+UTEST(pitfall, P20_memory_of_the_host_is_not_copied) {
+#if defined(__linux__) && !defined(__s390x__)
+    sbx_config config = {0};
+    const char *flaw;
+    if (test_is_portable()) UTEST_SKIP("portable POSIX has fork only");
+    flaw = test_in_copy(watch_the_fork, &config);
+    if (strcmp(flaw, "cannot trace") == 0) UTEST_SKIP("no ptrace here");
+    EXPECT_STREQ("", flaw);
+#else
+    UTEST_SKIP("needs ptrace");
+#endif
+}
+
+typedef struct starter {
+    sbx_config config;
+    sbx *box;
+} starter;
+
+static void *start_and_leave(void *arg) {
+    starter *s = (starter *)arg;
+    s->box = sbx_start(&s->config, NULL);
+    return NULL;
+}
+
+UTEST(pitfall, P22_thread_that_started_it_ends) {
+    int i;
+    for (i = 0; i < 2; i++) {
+        starter s;
+        pthread_t thread;
+        sbx_result result;
+        memset(&s, 0, sizeof s);
+        s.config.argv = test_child_argv("cat");
+        s.config.in = SBX_PIPE;
+        s.config.contain = test_both[i];
+        ASSERT_EQ(0, pthread_create(&thread, NULL, start_and_leave, &s));
+        pthread_join(thread, NULL);
+        ASSERT_TRUE(s.box != NULL);
+        EXPECT_EQ(0, sbx_poll(s.box, 60)); /* it lives on, and works */
+        EXPECT_EQ(5LL, sbx_write(s.box, "hello", 5));
+        EXPECT_EQ((int)SBX_OK, (int)sbx_finish(s.box, &result));
+        EXPECT_STREQ("hello", result.out.data);
+        sbx_free(&result);
+    }
+}
+
+/* ==== Streams and descriptors in odd places =================================================== */
+
+static const char *run_with_closed_streams(void *arg) {
+    int closed = *(int *)arg, i;
+    const char *flaw;
+    sbx_config config = {0};
+    sbx_result result;
+    for (i = 0; i < 3; i++)
+        if (closed & 1 << i) close(i);
+    flaw = run_a_bit_of_everything();
+    if (*flaw) return flaw;
+    config.argv = test_child_argv("say", "x");
+    for (i = 0; i < 3; i++) {
+        config.in = i == 0 ? SBX_INHERIT : SBX_DEFAULT;
+        config.out = i == 1 ? SBX_INHERIT : SBX_DISCARD;
+        config.err = i == 2 ? SBX_INHERIT : SBX_DEFAULT;
+        if (i == 1 && !(closed & 2)) continue; /* would print among the results of the tests */
+        flaw = test_run(&config, &result);
+        if (*flaw) return flaw;
+        if (closed & 1 << i) /* there is nothing to inherit: say so, do not guess */
+            TEST_MUST(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_CONFIG);
+        else
+            TEST_MUST(result.verdict == SBX_OK);
+        sbx_free(&result);
+    }
+    return "";
+}
+
+UTEST(host, a45_standard_streams_closed) {
+    int closed;
+    for (closed = 0; closed < 8; closed++)
+        EXPECT_STREQ_MSG("", test_in_copy(run_with_closed_streams, &closed),
+                         test_text("closed: %d", closed));
+}
+
+static const char *run_with_high_fds(void *arg) {
+    int above = *(int *)arg, null = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
+    struct rlimit limit;
+    sbx_config config = {0};
+    sbx_result result;
+    sbx *boxes[3];
+    int i;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < (rlim_t)above + 100) return "skip";
+    do fd = dup(null);
+    while (fd >= 0 && fd < above);
+    TEST_MUST(fd == above);
+    if (*run_a_bit_of_everything()) return run_a_bit_of_everything();
+    config.argv = test_child_argv("sleep", "30", "3");
+    for (i = 0; i < 2; i++) { /* once there is no memory to ask which of them is ready */
+        config.contain = i ? SBX_CONTAIN_GROUP : SBX_CONTAIN_AUTO;
+        TEST_MUST((boxes[i] = sbx_start(&config, &result)) != NULL);
+        test_fail_allocation(1);
+        sbx_poll(boxes[i], 0);
+        test_fail_allocation(0);
+        if (sbx_finish(boxes[i], &result) != SBX_EXITED || result.exit_code != 3)
+            return test_text("no memory for select(): %s", result.message);
+        sbx_free(&result);
+    }
+    config.argv = test_child_argv("say", "one of three");
+    for (i = 0; i < 3; i++) TEST_MUST((boxes[i] = sbx_start(&config, &result)) != NULL);
+    for (i = 0; i < 3; i++) {
+        int ended = sbx_poll_any(boxes, 3, 60000);
+        TEST_MUST(ended >= 0 && ended < 3);
+        TEST_MUST(sbx_finish(boxes[ended], &result) == SBX_OK);
+        TEST_MUST(strcmp(result.out.data, "one of three") == 0);
+        sbx_free(&result);
+        boxes[ended] = NULL;
+    }
+    return "";
+}
+
+UTEST(host, a46_descriptors_above_1024_and_4096) {
+    static const int above[] = {1022, 1024, 4096, 9000};
+    int i;
+    for (i = 0; i < 4; i++) {
+        int number = above[i];
+        const char *got = test_in_copy(run_with_high_fds, &number);
+        if (strcmp(got, "skip") == 0) UTEST_SKIP("the system does not allow so many descriptors");
+        EXPECT_STREQ_MSG("", got, test_text("above %d", number));
+    }
+}
+
+/* ==== The directory is gone, no right to write ================================================ */
+
+static const char *run_in_a_lost_directory(void *arg) {
+    const char *dir = (const char *)arg;
+    TEST_MUST(chdir(dir) == 0 && rmdir(dir) == 0);
+    umask(0777);
+    return run_a_bit_of_everything();
+}
+
+UTEST(host, directory_is_gone_and_umask_is_strict) {
+    char dir[PATH_MAX];
+    EXPECT_STREQ("", test_in_copy(run_in_a_lost_directory, (void *)(size_t)test_tmpdir(dir)));
+    test_remove_tree(dir);
+}
+
 static const char *run_without_files(void *arg) {
     struct rlimit none = {0, 0};
     sbx_config config = {0}, call = {0};
@@ -875,7 +1244,7 @@ static const char *run_without_files(void *arg) {
     config.argv = test_child_argv("exit", "3");
     TEST_MUST(sbx_run(&config, &result) == SBX_EXITED);
     sbx_free(&result);
-    TEST_MUST(sbx_call(&call, fn_seven, NULL, seven, sizeof seven, &result) == SBX_OK);
+    TEST_MUST(sbx_call(&call, test_fn_sevens, NULL, seven, sizeof seven, &result) == SBX_OK);
     TEST_MUST(seven[99] == 7);
     sbx_free(&result);
     return "";
@@ -883,95 +1252,4 @@ static const char *run_without_files(void *arg) {
 
 UTEST(host, may_have_no_right_to_write_files) {
     EXPECT_STREQ("", test_in_copy(run_without_files, NULL));
-}
-
-static int fn_tells_its_environment(void *arg, void *ret, size_t size) {
-    const char *one = getenv("SBX_ONE"), *path = getenv("PATH");
-    (void)arg;
-    snprintf((char *)ret, size, "%s %s", one ? one : "none", path ? "path" : "none");
-    return 0;
-}
-
-UTEST(host, call_sees_the_environment_of_the_config) {
-    const char *env[] = {"SBX_ONE=1", NULL};
-    sbx_config config = {0};
-    sbx_result result;
-    char text[32];
-    EXPECT_EQ(SBX_OK, (int)sbx_call(&config, fn_tells_its_environment, NULL, text, 32, &result));
-    EXPECT_STREQ("none none", text);
-    sbx_free(&result);
-    config.env = env;
-    EXPECT_EQ(SBX_OK, (int)sbx_call(&config, fn_tells_its_environment, NULL, text, 32, &result));
-    EXPECT_STREQ("1 none", text);
-    sbx_free(&result);
-    config.inherit_env = 1;
-    EXPECT_EQ(SBX_OK, (int)sbx_call(&config, fn_tells_its_environment, NULL, text, 32, &result));
-    EXPECT_STREQ("1 path", text);
-    sbx_free(&result);
-}
-
-static int fn_locks_twice(void *arg, void *ret, size_t size) {
-    pthread_mutexattr_t strict;
-    pthread_mutex_t mutex;
-    (void)arg, (void)size;
-    pthread_mutexattr_init(&strict);
-    pthread_mutexattr_settype(&strict, PTHREAD_MUTEX_ERRORCHECK);
-    pthread_mutex_init(&mutex, &strict);
-    ((int *)ret)[0] = pthread_mutex_lock(&mutex);
-    ((int *)ret)[1] = pthread_mutex_lock(&mutex);
-    return 0;
-}
-
-static int fn_raises(void *arg, void *ret, size_t size) {
-    (void)ret, (void)size;
-    raise(*(int *)arg);
-    return 0;
-}
-
-/* The libc keeps the number of the thread, which is another one in a tree. */
-UTEST(host, call_knows_its_own_number) {
-    sbx_config config = {0};
-    sbx_result result;
-    int number = SIGUSR1, codes[2] = {-1, -1};
-    EXPECT_EQ(SBX_OK, (int)sbx_call(&config, fn_locks_twice, NULL, codes, sizeof codes, &result));
-    EXPECT_EQ(0, codes[0]);
-    EXPECT_EQ(EDEADLK, codes[1]);
-    sbx_free(&result);
-    EXPECT_EQ(SBX_CRASHED, (int)sbx_call(&config, fn_raises, &number, NULL, 0, &result));
-    EXPECT_EQ(SIGUSR1, result.signal);
-    sbx_free(&result);
-}
-
-/* More CPU time than allowed is no SBX_OK, also if it was spent before anybody looked. */
-UTEST(host, cpu_time_past_the_limit_is_never_ok) {
-    sbx_config config = {0};
-    sbx_result result;
-    config.argv = test_child_argv("burn", "user", "1", "60");
-    config.cpu_ms = 10;
-    TEST_RUN(&config, &result);
-    EXPECT_VERDICT(SBX_CPU_LIMIT, result);
-    sbx_free(&result);
-}
-
-/* A full input wakes the poll when it can take more, however long that was to last. */
-UTEST(host, poll_returns_when_input_can_be_written) {
-    static char block[300000];
-    size_t left = sizeof block;
-    sbx_config config = {0};
-    sbx_result result;
-    sbx *box;
-    config.argv = test_child_argv("cat");
-    config.in = SBX_PIPE;
-    box = sbx_start(&config, &result);
-    ASSERT_NE((sbx *)NULL, box);
-    EXPECT_NE('\0', result.message[0]);
-    while (left > 0) {
-        long long n = sbx_write(box, block, left);
-        ASSERT_GE(n, 0);
-        left -= (size_t)n;
-        if (left > 0) ASSERT_EQ(0, sbx_poll(box, -1));
-    }
-    EXPECT_EQ(SBX_OK, (int)sbx_finish(box, &result));
-    EXPECT_EQ(sizeof block, result.out.size);
-    sbx_free(&result);
 }

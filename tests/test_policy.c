@@ -2408,7 +2408,7 @@ UTEST(policy, portable_build_refuses_a_policy) {
     sbx_free(&result);
 }
 
-/* ==== What is not behind a path ================================================================ */
+/* ==== What is not behind a path =============================================================== */
 
 #if defined(__linux__) && !defined(SBX_NO_LINUX)
 /* The names of what went through. */

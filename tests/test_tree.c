@@ -1,10 +1,24 @@
 /* The whole tree: nothing of it gets away, nothing of it is overlooked, and an ordinary program
-   does not notice. The numbers are those of the list of attacks; treesoak.c repeats them by the
-   hundred. What makes processes or changes the host runs in a copy of the program, see tree.h. */
-#include "tree.h"
+   does not notice that it lives in one. */
+#include "test.h"
+
+#include <dirent.h>
+#include <grp.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#ifdef __linux__
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#endif
+
+/* ==== Refused where there is none ============================================================= */
 
 #ifndef __linux__
-
 UTEST(tree, nothing_contains_one_here) {
     sbx_config config = {0};
     sbx_result result;
@@ -15,31 +29,13 @@ UTEST(tree, nothing_contains_one_here) {
     EXPECT_EQ(SBX_STEP_CONTAIN, (int)result.step);
     sbx_free(&result);
 }
+#endif
 
-#else
-
-#include <grp.h>
-#include <sys/ioctl.h>
-#include <termios.h>
-
-/* ==== Small things ============================================================================ */
-
-#define NEED_TREE()                                                                                \
-    do {                                                                                           \
-        if (!tree_is_possible()) UTEST_SKIP("no PID namespace can be had here");                   \
-    } while (0)
-
-#define EXPECT_WELL(text)                                                                          \
-    do {                                                                                           \
-        const char *text_ = (text);                                                                \
-        if (strncmp(text_, "skip: ", 6) == 0) UTEST_SKIP(text_ + 6);                               \
-        EXPECT_STREQ("", text_);                                                                   \
-    } while (0)
-
+#ifdef __linux__
 UTEST(tree, refused_where_there_is_none) {
     sbx_config config = {0};
     sbx_result result;
-    if (tree_is_possible()) UTEST_SKIP("there is one here");
+    if (test_tree_is_possible()) UTEST_SKIP("there is one here");
     config.argv = test_child_argv("exit", "0");
     config.contain = SBX_CONTAIN_TREE;
     TEST_RUN(&config, &result);
@@ -53,8 +49,348 @@ UTEST(tree, refused_where_there_is_none) {
     EXPECT_FALSE(result.enforced & SBX_BY_TREE);
     sbx_free(&result);
 }
+#endif
 
-/* ==== 1 to 10: leaving, staying, refusing to die ============================================== */
+/* Asked for the tree: all of it, or nothing runs. */
+UTEST(attack, a01_tree_or_nothing) {
+    sbx_config config = {0};
+    sbx_result result;
+    config.argv = test_child_argv("say", "ran");
+    config.contain = SBX_CONTAIN_TREE;
+    TEST_RUN(&config, &result);
+    if (result.verdict == SBX_NOT_STARTED) {
+        EXPECT_EQ((int)SBX_STEP_CONTAIN, (int)result.step);
+        EXPECT_EQ(0, (int)result.out.size);
+    } else {
+        EXPECT_VERDICT(SBX_OK, result);
+        EXPECT_TRUE(result.enforced & SBX_BY_TREE);
+        EXPECT_FALSE(test_is_portable());
+    }
+    sbx_free(&result);
+}
+
+/* ==== Leaving the group ======================================================================= */
+
+/* One descendant of an otherwise normal program gets out of the group in the given way. The
+   verdict is the program's own and comes at once, whatever the other one holds. Where the tree is
+   contained nothing is left; a mere group does not hold it, which the header says plainly. */
+static void expect_escape(int *utest_result, const char *how, const char *then, const char *act,
+                          sbx_verdict verdict) {
+    int tree;
+    for (tree = 0; tree < 2; tree++) {
+        long long late;
+        sbx_config config = {0};
+        sbx_result result;
+        test_tether tether;
+        ASSERT_TRUE(test_tether_open(&tether));
+        config.argv = test_child_argv("escape", how, tether.path, then, act);
+        config.contain = tree ? SBX_CONTAIN_AUTO : SBX_CONTAIN_GROUP;
+        config.timeout_ms = verdict == SBX_TIMED_OUT ? SHORT_MS : LONG_MS;
+        config.grace_ms = -1;
+        config.truncate_output = 1;
+        TEST_RUN_READY(&config, strcmp(act, "flood") == 0 ? "" : "away\n", &result);
+        late = test_late_ms();
+        EXPECT_LT(late, LATE_MS);
+        EXPECT_VERDICT(verdict, result);
+        if (strcmp(act, "flood") != 0) EXPECT_STREQ("away\n", result.out.data);
+        EXPECT_LT(result.wall_us, 12 * 1000000LL);
+        EXPECT_GE(test_tether_lines(&tether), 1);
+        if (result.enforced & SBX_BY_TREE)
+            EXPECT_FALSE(test_tether_held(&tether));
+        else if (strcmp(act, "flood") != 0) /* that one ends when its pipe is closed */
+            EXPECT_TRUE(test_tether_held(&tether));
+        EXPECT_TRUE(test_tether_close(&tether));
+        sbx_free(&result);
+    }
+}
+
+UTEST(attack, a01_setsid_and_run_on) {
+    expect_escape(utest_result, "setsid", "0", "hold", SBX_OK);
+    expect_escape(utest_result, "setsid", "5", "close", SBX_EXITED);
+    expect_escape(utest_result, "setsid", "stay", "hold", SBX_TIMED_OUT);
+}
+
+/* The pipes never run dry and never close: the end of the program has to be enough. */
+UTEST(attack, a01_setsid_and_flood_the_pipes) {
+    expect_escape(utest_result, "setsid", "0", "flood", SBX_OK);
+    expect_escape(utest_result, "setsid", "crash", "flood", SBX_CRASHED);
+    expect_escape(utest_result, "setsid", "stay", "flood", SBX_TIMED_OUT);
+}
+
+UTEST(attack, a02_daemonise) {
+    expect_escape(utest_result, "daemon", "0", "hold", SBX_OK);
+    expect_escape(utest_result, "daemon", "crash", "close", SBX_CRASHED);
+    expect_escape(utest_result, "daemon", "stay", "close", SBX_TIMED_OUT);
+}
+
+UTEST(attack, a03_setpgid_away) {
+    expect_escape(utest_result, "setpgid", "0", "hold", SBX_OK);
+    expect_escape(utest_result, "setpgid", "stay", "hold", SBX_TIMED_OUT);
+}
+
+#ifdef __linux__
+/* The grandchild becomes a child of the host: killed and reaped all the same, in the group as in
+   the tree. Once it ends before the program does, once it does not. */
+UTEST(attack, a08_clone_parent) {
+    static const char *const how[] = {"parent", "parent_exits", "parent_setsid",
+                                      "parent_setsid_exits"};
+    static const char *const then[] = {"0", "stay", "crash"};
+    static const sbx_verdict verdicts[] = {SBX_OK, SBX_TIMED_OUT, SBX_CRASHED};
+    int i, j, tree;
+    for (tree = 0; tree < 2; tree++)
+        for (i = 0; i < 4; i++)
+            for (j = 0; j < 3; j++) {
+                sbx_config config = {0};
+                sbx_result result;
+                test_tether tether;
+                if (i >= 2 && (!tree || test_is_portable())) continue; /* the next test */
+                ASSERT_TRUE(test_tether_open(&tether));
+                config.argv = test_child_argv("escape", how[i], tether.path, then[j]);
+                config.contain = tree ? SBX_CONTAIN_AUTO : SBX_CONTAIN_GROUP;
+                config.timeout_ms = j == 1 ? SHORT_MS : LONG_MS;
+                config.grace_ms = -1;
+                TEST_RUN_READY(&config, "away\n", &result); /* checks for children of the host */
+                EXPECT_VERDICT(verdicts[j], result);
+                EXPECT_GE(test_tether_lines(&tether), 1);
+                EXPECT_FALSE(test_tether_held(&tether));
+                EXPECT_TRUE(test_tether_close(&tether));
+                sbx_free(&result);
+            }
+}
+
+/* Out of the group as well: nothing that a group can do. It stays a child of the host. */
+UTEST(attack, a08_clone_parent_and_setsid) {
+    sbx_config config = {0};
+    sbx_result result;
+    test_tether tether;
+    int status;
+    ASSERT_TRUE(test_tether_open(&tether));
+    config.argv = test_child_argv("escape", "parent_setsid", tether.path, "0", "close");
+    config.contain = SBX_CONTAIN_GROUP;
+    EXPECT_EQ(SBX_OK, (int)sbx_run(&config, &result));
+    EXPECT_EQ(1, test_tether_lines(&tether));
+    EXPECT_TRUE(test_tether_held(&tether));
+    EXPECT_TRUE(test_tether_close(&tether));
+    EXPECT_GT(waitpid(-1, &status, 0), 0);
+    EXPECT_FALSE(test_has_children());
+    sbx_free(&result);
+}
+
+/* A PID namespace for the copy of the host: nobody else is there, and /proc is that of outside. */
+typedef struct in_namespace {
+    const char *(*function)(void *arg);
+    void *arg;
+    char *answer; /* shared with the process that gives it */
+} in_namespace;
+
+static const char *enter_namespace(void *arg) {
+    in_namespace *in = (in_namespace *)arg;
+    int status = 0;
+    pid_t first;
+    if (unshare(CLONE_NEWPID | (geteuid() == 0 ? 0 : CLONE_NEWUSER)) < 0) return "no namespace";
+    first = fork(); /* the first process of a namespace minds no signal from inside */
+    if (first == 0) {
+        pid_t unused = fork(); /* the next one is not 2, a number with children in most of /proc */
+        if (unused == 0) _exit(0);
+        waitpid(unused, NULL, 0);
+        snprintf(in->answer, 2000, "%s", test_in_copy(in->function, in->arg));
+        _exit(0);
+    }
+    if (first < 0) return "no namespace";
+    waitpid(first, &status, 0);
+    return test_text("%s", in->answer);
+}
+
+static const char *test_in_namespace(const char *(*function)(void *arg), void *arg) {
+    in_namespace in;
+    const char *got;
+    in.function = function;
+    in.arg = arg;
+    in.answer = (char *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (in.answer == MAP_FAILED) return "no memory";
+    got = test_in_copy(enter_namespace, &in);
+    munmap(in.answer, 4096);
+    return got;
+}
+
+/* The numbers in /proc are not the host's, so it cannot find a stray by them. */
+static const char *run_strays(void *arg) {
+    static const char *const how[] = {"parent_setsid", "parent_setsid_exits"};
+    const char *path = (const char *)arg;
+    int i;
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        const char *flaw;
+        config.argv = test_child_argv("escape", how[i], path, "0", "close");
+        flaw = test_run(&config, &result);
+        if (*flaw && result.enforced & SBX_BY_TREE) return test_text("%s: %s", how[i], flaw);
+        TEST_MUST(result.verdict == SBX_OK && strcmp(result.out.data, "away\n") == 0);
+        if (!(result.enforced & SBX_BY_TREE)) return ""; /* a group need not hold it */
+        sbx_free(&result);
+    }
+    return "";
+}
+
+UTEST(attack, a08_clone_parent_under_a_foreign_proc) {
+    test_tether tether;
+    const char *got;
+    ASSERT_TRUE(test_tether_open(&tether));
+    got = test_in_namespace(run_strays, tether.path);
+    EXPECT_TRUE(test_tether_close(&tether));
+    if (strcmp(got, "no namespace") == 0) UTEST_SKIP("no PID namespaces here");
+    EXPECT_STREQ("", got);
+}
+#endif
+
+/* ==== Signals out of the box ================================================================== */
+
+/* kill(0): its group is its own. */
+UTEST(attack, a28_signals_its_group) {
+    sbx_config config = {0};
+    sbx_result result;
+    const char *number = test_text("%d", SIGUSR1);
+    config.argv = test_child_argv("signal", "group", number);
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_CRASHED, result);
+    EXPECT_EQ(SIGUSR1, result.signal);
+    sbx_free(&result);
+}
+
+UTEST(attack, a28_has_a_session_and_group_of_its_own) {
+    sbx_config config = {0};
+    sbx_result result;
+    long pid = 0, parent = 0, group = 0, session = 0;
+    config.argv = test_child_argv("ids");
+    TEST_RUN(&config, &result);
+    EXPECT_EQ(4, sscanf(result.out.data, "%ld %ld %ld %ld", &pid, &parent, &group, &session));
+    EXPECT_EQ(pid, group);
+    EXPECT_EQ(pid, session);
+    EXPECT_NE((long)getpgrp(), group);
+    EXPECT_TRUE(result.enforced & SBX_BY_SESSION);
+    sbx_free(&result);
+}
+
+#ifdef __linux__
+/* Limits do not take away a user's right to signal his own processes, the host among them. The
+   header says so; this shows it, on a copy of the host. */
+static const char *run_host_killer(void *arg) {
+    sbx_config config = {0};
+    const char *host = test_text("%ld", (long)getpid()), *number = test_text("%d", SIGUSR1);
+    (void)arg;
+    config.argv = test_child_argv("signal", "host", number, host);
+    config.contain = SBX_CONTAIN_GROUP;
+    sbx_run(&config, NULL);
+    return "still alive";
+}
+
+UTEST(attack, a28_kills_the_host) {
+    const char *wanted = test_text("killed by signal %d", SIGUSR1);
+    EXPECT_STREQ(wanted, test_in_copy(run_host_killer, NULL));
+}
+
+/* In a tree of its own it does not even see the host, nor anybody else. */
+static const char *run_killer_in_tree(void *arg) {
+    static const char *const whom[] = {"host", "all"};
+    const char *host = test_text("%ld", (long)getpid()), *number = test_text("%d", SIGUSR1), *flaw;
+    int i;
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("signal", whom[i], number, i ? (const char *)arg : host);
+        config.contain = SBX_CONTAIN_TREE;
+        flaw = test_run(&config, &result);
+        if (*flaw) return flaw;
+        if (result.verdict == SBX_NOT_STARTED) return "no tree";
+        if (result.exit_code != 1) return test_text("%s: %s", whom[i], result.message);
+        sbx_free(&result);
+    }
+    return "";
+}
+
+UTEST(attack, a28_cannot_signal_out_of_its_tree) {
+    char space[64];
+    ssize_t size = readlink("/proc/self/ns/pid", space, sizeof space - 1);
+    const char *got;
+    space[size < 0 ? 0 : size] = 0;
+    if (size <= 0) UTEST_SKIP("no /proc");
+    got = test_in_copy(run_killer_in_tree, space);
+    if (strcmp(got, "no tree") == 0) UTEST_SKIP("no tree can be contained here");
+    EXPECT_STREQ("", got);
+}
+
+/* The same with kill(-1), in a PID namespace where nobody else lives. */
+static const char *run_killer_of_all(void *arg) {
+    sbx_config config = {0};
+    const char *number = test_text("%d", SIGUSR1);
+    config.argv = test_child_argv("signal", "all", number, (const char *)arg);
+    config.contain = SBX_CONTAIN_GROUP;
+    sbx_run(&config, NULL);
+    return "still alive";
+}
+
+UTEST(attack, a28_kills_all_it_can) {
+    char space[64];
+    ssize_t size = readlink("/proc/self/ns/pid", space, sizeof space - 1);
+    const char *got;
+    space[size < 0 ? 0 : size] = 0;
+    if (size <= 0) UTEST_SKIP("no /proc");
+    got = test_in_namespace(run_killer_of_all, space);
+    if (strcmp(got, "no namespace") == 0) UTEST_SKIP("no PID namespaces here");
+    EXPECT_STREQ(test_text("killed by signal %d", SIGUSR1), got);
+}
+
+/* A descendant kills all of the tree but pid 1: that is a crash of the program, nothing more. */
+UTEST(tree, a28_kill_all_reaches_the_tree_only) {
+    sbx_config config = {0};
+    sbx_result result;
+    test_tether tether;
+    char space[64];
+    ssize_t size;
+    NEED_TREE();
+    size = readlink("/proc/self/ns/pid", space, sizeof space - 1);
+    ASSERT_GT(size, 0);
+    space[size] = 0;
+    ASSERT_TRUE(test_tether_open(&tether));
+    config.argv = test_child_argv("tree_hostile", "all", tether.path, "stay", space);
+    config.contain = SBX_CONTAIN_TREE;
+    config.timeout_ms = LONG_MS;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_CRASHED, result);
+    EXPECT_EQ(SIGKILL, result.signal);
+    EXPECT_EQ((char *)NULL, strstr(result.out.data, "not here"));
+    EXPECT_FALSE(test_tether_held(&tether));
+    EXPECT_TRUE(test_tether_close(&tether));
+    sbx_free(&result);
+}
+#endif
+
+/* ==== Leaving, staying, refusing to die ======================================================= */
+
+#ifdef __linux__
+static const char *kill_many(void *arg) {
+    const char *const *how_many = (const char *const *)arg;
+    long long ms = time_to_kill(how_many[0], how_many[1]);
+    TEST_MUST(ms >= 0);
+    return ms < 5000 ? "" : test_text("took %lld ms", ms); /* a second, and slow machines */
+}
+
+static const char *killing(const char *how, const char *many) {
+    const char *how_many[2];
+    corral c;
+    how_many[0] = how;
+    how_many[1] = many;
+    memset(&c, 0, sizeof c);
+    c.host = kill_many;
+    c.arg = (void *)how_many;
+    return in_corral(&c);
+}
+
+UTEST(tree, a04_kills_300_forking_processes) {
+    NEED_TREE();
+    EXPECT_WELL(killing("relay+setsid", "300"));
+    EXPECT_WELL(killing("spin+setsid", "50"));
+}
 
 static const char *attacks_in_corral(int number) {
     corral c;
@@ -81,61 +417,15 @@ TREE_ATTACK(a08_clone_parent, 8)
 TREE_ATTACK(a09_closes_its_streams, 9)
 TREE_ATTACK(a10_grandchild_with_the_pipes, 10)
 TREE_ATTACK(a37_meddles_with_pid_1, 37)
+#endif
 
-static const char *kill_many(void *arg) {
-    const char *const *how_many = (const char *const *)arg;
-    long long ms = time_to_kill(how_many[0], how_many[1]);
-    TEST_MUST(ms >= 0);
-    return ms < 5000 ? "" : test_text("took %lld ms", ms); /* a second, and slow machines */
-}
+/* ==== The host dies =========================================================================== */
 
-static const char *killing(const char *how, const char *many) {
-    const char *how_many[2];
-    corral c;
-    how_many[0] = how;
-    how_many[1] = many;
-    memset(&c, 0, sizeof c);
-    c.host = kill_many;
-    c.arg = (void *)how_many;
-    return in_corral(&c);
-}
-
-UTEST(tree, a04_kills_300_forking_processes) {
-    NEED_TREE();
-    EXPECT_WELL(killing("relay+setsid", "300"));
-    EXPECT_WELL(killing("spin+setsid", "50"));
-}
-
-/* A descendant kills all of the tree but pid 1: that is a crash of the program, nothing more. */
-UTEST(tree, a28_kill_all_reaches_the_tree_only) {
-    sbx_config config = {0};
-    sbx_result result;
-    test_tether tether;
-    char space[64];
-    ssize_t size;
-    NEED_TREE();
-    size = readlink("/proc/self/ns/pid", space, sizeof space - 1);
-    ASSERT_GT(size, 0);
-    space[size] = 0;
-    ASSERT_TRUE(test_tether_open(&tether));
-    config.argv = test_child_argv("tree_hostile", "all", tether.path, "stay", space);
-    config.contain = SBX_CONTAIN_TREE;
-    config.timeout_ms = LONG_MS;
-    TEST_RUN(&config, &result);
-    EXPECT_VERDICT(SBX_CRASHED, result);
-    EXPECT_EQ(SIGKILL, result.signal);
-    EXPECT_EQ((char *)NULL, strstr(result.out.data, "not here"));
-    EXPECT_FALSE(test_tether_held(&tether));
-    EXPECT_TRUE(test_tether_close(&tether));
-    sbx_free(&result);
-}
-
-/* ==== 37: the host dies ======================================================================= */
-
+#ifdef __linux__
 static const char *host_dies(const char *how, int death, int kill_after_us, int threads) {
     size_t i;
     int ran = 0;
-    for (i = 0; i < DOOMED_ATTACKS; i++) {
+    for (i = 0; i < doomed_attack_count; i++) {
         const tree_attack *a = &doomed_attacks[i];
         const char *flaw;
         if (how && strcmp(a->how, how) != 0) continue;
@@ -152,14 +442,6 @@ static const char *host_dies(const char *how, int death, int kill_after_us, int 
         EXPECT_WELL(host_dies(how, DIES_BY_KILL, -1, 0));                                          \
     }
 
-/* Documented: root stays root, and can hold pid 1 or its pipe. */
-#define HOST_IS_KILLED_BUT_ROOTS(name, how)                                                        \
-    UTEST(tree, a37_host_is_killed_##name) {                                                       \
-        NEED_TREE();                                                                               \
-        if (geteuid() == 0) UTEST_SKIP("a root program can keep pid 1 alive");                     \
-        EXPECT_WELL(host_dies(how, DIES_BY_KILL, -1, 0));                                          \
-    }
-
 HOST_IS_KILLED(setsid, "setsid")
 HOST_IS_KILLED(daemon, "daemon")
 HOST_IS_KILLED(clone_parent, "parent")
@@ -169,6 +451,15 @@ HOST_IS_KILLED(forking, "relay+setsid")
 HOST_IS_KILLED(spinning, "spin+setsid")
 HOST_IS_KILLED(stopped, "children")
 HOST_IS_KILLED(nested, "nested")
+
+/* Documented: root stays root, and can hold pid 1 or its pipe. */
+#define HOST_IS_KILLED_BUT_ROOTS(name, how)                                                        \
+    UTEST(tree, a37_host_is_killed_##name) {                                                       \
+        NEED_TREE();                                                                               \
+        if (geteuid() == 0) UTEST_SKIP("a root program can keep pid 1 alive");                     \
+        EXPECT_WELL(host_dies(how, DIES_BY_KILL, -1, 0));                                          \
+    }
+
 HOST_IS_KILLED_BUT_ROOTS(pipe_of_pid_1_held, "fds")
 HOST_IS_KILLED(descriptors_stolen, "steal")
 HOST_IS_KILLED_BUT_ROOTS(pid_1_traced, "seize")
@@ -197,9 +488,11 @@ UTEST(tree, a37_host_is_killed_while_it_starts) {
     NEED_TREE();
     for (us = 0; us < 4000; us += 150) EXPECT_WELL(host_dies("setsid", DIES_BY_KILL, us, us % 2));
 }
+#endif
 
-/* ==== 38: the thread that started the box ends ================================================ */
+/* ==== The thread that started the box ends ==================================================== */
 
+#ifdef __linux__
 typedef struct started {
     sbx_config config;
     sbx *box;
@@ -232,9 +525,11 @@ UTEST(tree, a38_starting_thread_ends) {
         sbx_free(&s.result);
     }
 }
+#endif
 
-/* ==== 47: hosts in odd places ================================================================= */
+/* ==== Hosts in odd places ===================================================================== */
 
+#ifdef __linux__
 #define PLACE(name)                                                                                \
     UTEST(tree, a47_##name) {                                                                      \
         NEED_TREE();                                                                               \
@@ -284,7 +579,7 @@ static const char *few_namespaces(void *arg) {
         config.timeout_ms = i % 5 == 2 ? 5 : LONG_MS;
         config.grace_ms = -1;
         if (i % 5 == 4) {
-            sbx_call(&config, seven, NULL, &ret, sizeof ret, &result);
+            sbx_call(&config, test_fn_seven, NULL, &ret, sizeof ret, &result);
         } else {
             config.argv = test_child_argv(i % 5 == 2 ? "sleep" : "exit", i % 5 == 2 ? "9999" : "0");
             if (i % 5 == 3) config.argv = missing;
@@ -303,8 +598,44 @@ UTEST(tree, namespaces_are_given_back) {
     EXPECT_WELL(in_place(few_namespaces, &(int){1000}));
 }
 
+/* No process is left in any of the namespaces that the box had. */
+UTEST(tree, namespaces_are_empty_afterwards) {
+    static const char *const kinds[] = {"pid", "user", "mnt"};
+    sbx_config config = {0};
+    sbx_result result;
+    char path[300], link[64], line[80];
+    struct dirent *entry;
+    int i, found = 0, tries;
+    DIR *dir;
+    NEED_TREE();
+    /* The kernel gives a number to the next namespace at once, maybe another test's: again. */
+    for (tries = 0; tries < 8 && (tries == 0 || found); tries++) {
+        found = 0;
+        config.argv = test_child_argv("tree_place");
+        config.contain = SBX_CONTAIN_TREE;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        ASSERT_NE((DIR *)NULL, dir = opendir("/proc"));
+        while ((entry = readdir(dir)) != NULL)
+            for (i = 0; i < 3 && atoi(entry->d_name) > 0; i++) {
+                ssize_t size;
+                if (i == 1 && geteuid() == 0) continue; /* root's box has the host's */
+                snprintf(path, sizeof path, "/proc/%d/ns/%s", atoi(entry->d_name), kinds[i]);
+                size = readlink(path, link, sizeof link - 1);
+                link[size < 0 ? 0 : size] = 0;
+                snprintf(line, sizeof line, "ns/%s %s\n", kinds[i], link);
+                found += size > 0 && strstr(result.out.data, line) != NULL;
+            }
+        closedir(dir);
+        sbx_free(&result);
+    }
+    EXPECT_EQ(0, found);
+}
+#endif
+
 /* ==== An ordinary program does not notice ===================================================== */
 
+#ifdef __linux__
 /* The same program started by hand, in a session of its own: what it prints. */
 static char *output_of(const char *const *argv, char *text, size_t room) {
     int fds[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -573,9 +904,11 @@ UTEST(tree, groups_keep_their_rights) {
     if (geteuid() != 0) UTEST_SKIP("needs root to set groups");
     EXPECT_WELL(test_in_copy(file_of_a_group, NULL));
 }
+#endif
 
 /* ==== The host does not notice either ========================================================= */
 
+#ifdef __linux__
 static size_t read_whole(const char *path, char *text, size_t room) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t size = 0;
@@ -616,269 +949,11 @@ UTEST(tree, mounts_of_the_host_stay) {
     EXPECT_WELL(test_in_copy(mounts_stay, &(int){0}));
     EXPECT_WELL(test_in_copy(mounts_stay, &(int){1}));
 }
-
-/* No process is left in any of the namespaces that the box had. */
-UTEST(tree, namespaces_are_empty_afterwards) {
-    static const char *const kinds[] = {"pid", "user", "mnt"};
-    sbx_config config = {0};
-    sbx_result result;
-    char path[300], link[64], line[80];
-    struct dirent *entry;
-    int i, found = 0, tries;
-    DIR *dir;
-    NEED_TREE();
-    /* The kernel gives a number to the next namespace at once, which may be another test's: again. */
-    for (tries = 0; tries < 8 && (tries == 0 || found); tries++) {
-        found = 0;
-        config.argv = test_child_argv("tree_place");
-        config.contain = SBX_CONTAIN_TREE;
-        TEST_RUN(&config, &result);
-        EXPECT_VERDICT(SBX_OK, result);
-        ASSERT_NE((DIR *)NULL, dir = opendir("/proc"));
-        while ((entry = readdir(dir)) != NULL)
-            for (i = 0; i < 3 && atoi(entry->d_name) > 0; i++) {
-                ssize_t size;
-                if (i == 1 && geteuid() == 0) continue; /* root's box has the host's */
-                snprintf(path, sizeof path, "/proc/%d/ns/%s", atoi(entry->d_name), kinds[i]);
-                size = readlink(path, link, sizeof link - 1);
-                link[size < 0 ? 0 : size] = 0;
-                snprintf(line, sizeof line, "ns/%s %s\n", kinds[i], link);
-                found += size > 0 && strstr(result.out.data, line) != NULL;
-            }
-        closedir(dir);
-        sbx_free(&result);
-    }
-    EXPECT_EQ(0, found);
-}
-
-/* ==== Memory and CPU of the tree ============================================================== */
-
-UTEST(tree, a18_memory_of_orphans) {
-    NEED_TREE();
-    EXPECT_WELL(memory_holds(SBX_CONTAIN_TREE));
-}
-
-/* 16 MB or 10 % too much, the larger of the two. The best of a few tries, since other programs may
-   keep the host from looking. */
-static void expect_small_overshoot(int *utest_result, long long limit, const char *how) {
-    long long best = LLONG_MAX, most = limit / 10 > 16 * MB ? limit / 10 : 16 * MB, over;
-    int i;
-    for (i = 0; i < 6 && best > most; i++) {
-        EXPECT_WELL(tree_overshoot(limit, how, &over));
-        if (over < best) best = over;
-    }
-    EXPECT_LE(best, most);
-}
-
-UTEST(tree, memory_overshoot_is_small) {
-    NEED_TREE();
-    expect_small_overshoot(utest_result, 64 * MB, "self");
-    expect_small_overshoot(utest_result, 256 * MB, "self");
-    expect_small_overshoot(utest_result, 64 * MB, "orphan");
-}
-
-/* Within 5 % of what the processes themselves say; the best of a few tries. */
-static void expect_peak(int *utest_result, const char *who, const char *mb, const char *processes,
-                        const char *before, long long limit) {
-    double best = 1e9, off;
-    int i;
-    for (i = 0; i < 6 && best > 0.05; i++) {
-        EXPECT_WELL(tree_peak_error(who, mb, processes, before, limit, &off));
-        if (off < best) best = off;
-    }
-    EXPECT_LE(best, 0.05);
-}
-
-UTEST(tree, peak_of_20_ms_is_seen) {
-    NEED_TREE();
-    expect_peak(utest_result, "self", "100", "1", "0", 400 * MB);
-    expect_peak(utest_result, "self", "100", "1", "300", 400 * MB);
-    expect_peak(utest_result, "children", "40", "4", "300", 400 * MB);
-    expect_peak(utest_result, "self", "100", "1", "0", 0);
-    expect_peak(utest_result, "self", "100", "1", "400", 0);
-}
-
-/* Nobody asked for a limit, so nobody needs to look closely; the peak is wanted all the same. */
-UTEST(tree, peak_of_a_child_without_a_limit) {
-    NEED_TREE();
-    expect_peak(utest_result, "children", "60", "1", "200", 0);
-}
-
-static void expect_cpu_limit(int *utest_result, const char *processes, const char *slice,
-                             long long cpu_ms) {
-    sbx_config config = {0};
-    sbx_result result;
-    test_tether tether;
-    ASSERT_TRUE(test_tether_open(&tether));
-    config.argv = test_child_argv("tree_burn", tether.path, processes, slice);
-    config.contain = SBX_CONTAIN_TREE;
-    config.cpu_ms = cpu_ms;
-    config.timeout_ms = LONG_MS;
-    config.grace_ms = -1;
-    TEST_RUN(&config, &result);
-    EXPECT_VERDICT(SBX_CPU_LIMIT, result);
-    EXPECT_EQ(1, result.certain);
-    EXPECT_TRUE(result.evidence & SBX_SAW_CPU_SUM);
-    EXPECT_GE(result.wall_us * sysconf(_SC_NPROCESSORS_ONLN), 900 * cpu_ms); /* not too early */
-    EXPECT_FALSE(test_tether_held(&tether));
-    EXPECT_TRUE(test_tether_close(&tether));
-    sbx_free(&result);
-}
-
-UTEST(tree, a16_four_burning_orphans) {
-    NEED_TREE();
-    expect_cpu_limit(utest_result, "4", "0", 1000);
-}
-
-/* Each of them is gone before it has spent much. */
-UTEST(tree, a16_burning_relay) {
-    NEED_TREE();
-    expect_cpu_limit(utest_result, "4", "40", 400);
-}
-
-/* Documented as not stopped: lives shorter than a clock tick that nobody waits for leave no trace
-   between two looks. The deadline ends them at the latest. */
-UTEST(tree, a16_burning_relay_of_short_lives) {
-    sbx_config config = {0};
-    sbx_result result;
-    test_tether tether;
-    NEED_TREE();
-    ASSERT_TRUE(test_tether_open(&tether));
-    config.argv = test_child_argv("tree_burn", tether.path, "4", "4");
-    config.contain = SBX_CONTAIN_TREE;
-    config.cpu_ms = 400;
-    config.timeout_ms = 1500;
-    config.grace_ms = -1;
-    TEST_RUN(&config, &result);
-    EXPECT_TRUE(result.verdict == SBX_TIMED_OUT || result.verdict == SBX_CPU_LIMIT);
-    EXPECT_FALSE(test_tether_held(&tether));
-    EXPECT_TRUE(test_tether_close(&tether));
-    sbx_free(&result);
-}
-
-/* The program covers its own /proc, or leaves it by chroot: the host must not look there, much less
-   wait there. */
-static const char *hide_from_the_watch(void *how) {
-    sbx_config config = {0};
-    sbx_result result;
-    const char *flaw;
-    config.argv = test_child_argv("tree_hide", (const char *)how, "200", "4000");
-    config.contain = SBX_CONTAIN_TREE;
-    config.memory_bytes = 64 * MB;
-    config.timeout_ms = LONG_MS;
-    flaw = test_run(&config, &result);
-    if (!*flaw && strcmp(result.out.data, "cannot hide\n") != 0 &&
-        result.verdict != SBX_MEMORY_LIMIT) flaw = test_text("%s", result.message);
-    sbx_free(&result);
-    return flaw;
-}
-
-#define HIDES(name)                                                                                \
-    UTEST(tree, a18_hides_behind_##name) {                                                         \
-        NEED_TREE();                                                                               \
-        EXPECT_WELL(in_place(hide_from_the_watch, (void *)(size_t)#name));                         \
-    }
-
-HIDES(tmpfs)
-HIDES(fake)
-HIDES(fifo)
-HIDES(chroot)
-
-/* ==== Programs that reserve much and use little =============================================== */
-
-static int installed(const char *name) {
-    sbx_config config = {0};
-    config.argv = (const char *const[]){"sh", "-c", "command -v \"$0\" >/dev/null", name, NULL};
-    config.inherit_env = 1;
-    return sbx_run(&config, NULL) == SBX_OK;
-}
-
-static void expect_runs_in_512_mb(int *utest_result, const char *const *argv, const char *out) {
-    sbx_config config = {0};
-    sbx_result result;
-    config.argv = argv;
-    config.inherit_env = 1;
-    config.contain = SBX_CONTAIN_TREE;
-    config.memory_bytes = 512 * MB;
-    config.timeout_ms = 50000; /* their start is slow beside other tests */
-    TEST_RUN(&config, &result);
-    EXPECT_VERDICT(SBX_OK, result);
-    EXPECT_NE((char *)NULL, strstr(result.out.data, out));
-    EXPECT_FALSE(result.enforced & SBX_BY_RLIMIT_AS);
-    sbx_free(&result);
-}
-
-UTEST(tree, node_in_512_mb) {
-    NEED_TREE();
-    if (!installed("node")) UTEST_SKIP("node is not installed");
-    expect_runs_in_512_mb(utest_result,
-                          (const char *const[]){"node", "-e", "console.log(6 * 7)", NULL}, "42");
-}
-
-UTEST(tree, java_in_512_mb) {
-    NEED_TREE();
-    if (!installed("java")) UTEST_SKIP("java is not installed");
-    expect_runs_in_512_mb(utest_result, (const char *const[]){"java", "--version", NULL}, "");
-}
-
-UTEST(tree, address_sanitizer_in_512_mb) {
-    char own[PATH_MAX];
-    ssize_t size;
-    NEED_TREE();
-    if (!test_is_asan()) UTEST_SKIP("this is no such build");
-    size = readlink("/proc/self/exe", own, sizeof own - 1);
-    ASSERT_GT(size, 0);
-    own[size] = 0;
-    expect_runs_in_512_mb(utest_result, (const char *const[]){own, "--list-tests", NULL}, "tree.");
-}
-
-/* ==== processes =============================================================================== */
-
-static void expect_tasks(int *utest_result, const char *const *argv, int limit, int wanted) {
-    sbx_config config = {0};
-    sbx_result result;
-    config.argv = argv;
-    config.contain = SBX_CONTAIN_TREE;
-    config.processes = limit;
-    TEST_RUN(&config, &result);
-    EXPECT_VERDICT(SBX_OK, result);
-    EXPECT_TRUE(result.enforced & SBX_BY_RLIMIT_NPROC);
-    EXPECT_EQ(wanted, atoi(result.out.data));
-    sbx_free(&result);
-}
-
-UTEST(tree, processes_exactly) {
-    static const int limits[] = {1, 2, 5, 20};
-    int i;
-    NEED_TREE();
-    if (geteuid() == 0) UTEST_SKIP("root is not bound by it");
-    for (i = 0; i < 4; i++) {
-        int limit = limits[i];
-        expect_tasks(utest_result, test_child_argv("processes", "40"), limit, limit - 1);
-        expect_tasks(utest_result, test_child_argv("tree_threads", "40"), limit, limit - 1);
-        expect_tasks(utest_result, test_child_argv("tree_threads", "40", "nested"), limit,
-                     limit - 1);
-    }
-}
-
-UTEST(tree, processes_for_root_are_refused) {
-    sbx_config config = {0};
-    sbx_result result;
-    NEED_TREE();
-    if (geteuid() != 0) UTEST_SKIP("needs root");
-    config.argv = test_child_argv("exit", "0");
-    config.contain = SBX_CONTAIN_TREE;
-    config.processes = 5;
-    TEST_RUN(&config, &result);
-    EXPECT_VERDICT(SBX_NOT_STARTED, result);
-    EXPECT_EQ(SBX_STEP_LIMITS, (int)result.step);
-    EXPECT_NE((char *)NULL, strstr(result.message, "processes"));
-    EXPECT_NE((char *)NULL, strstr(result.message, "5"));
-    sbx_free(&result);
-}
+#endif
 
 /* ==== Functions in a tree ===================================================================== */
 
+#ifdef __linux__
 static int fn_escapes(void *arg, void *ret, size_t size) {
     const char *path = (const char *)arg;
     int ready[2];
@@ -1058,84 +1133,18 @@ UTEST(tree, call_that_uses_the_libc) {
     EXPECT_STREQ("printed\n", result.out.data);
     sbx_free(&result);
 }
+#endif
 
-static int fn_grows(void *arg, void *ret, size_t size) {
-    size_t i, most = 512u << 20;
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-    char *block = (char *)mmap(NULL, most, PROT_READ | PROT_WRITE, flags, -1, 0);
-    (void)arg, (void)ret, (void)size;
-    if (block == (char *)MAP_FAILED) return 1;
-    for (i = 0; i < most; i += 4096) block[i] = 1;
-    test_sleep_ms(3000);
-    return 0;
-}
-
-/* Each fork keeps what there is so far: none of it is private any more. */
-static int fn_shares(void *arg, void *ret, size_t size) {
-    int i;
-    (void)arg, (void)ret, (void)size;
-    for (i = 0; i < 6; i++) {
-        void *block = mmap(NULL, 30 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (block == MAP_FAILED) return 1;
-        memset(block, 1, 30 * MB);
-        if (fork() == 0) test_sleep_ms(3000), _exit(0);
-    }
-    test_sleep_ms(3000);
-    return 0;
-}
-
-/* A page here and there, of zeros: hardly any memory, but for the tables that tell where it is. */
-static int fn_tables(void *arg, void *ret, size_t size) {
-    size_t step = 2u << 20, most = 64 * 1024 * step, i;
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    volatile char *block = (volatile char *)mmap(NULL, most, PROT_READ, flags, -1, 0);
-    (void)arg, (void)ret, (void)size;
-    if (block == (volatile char *)MAP_FAILED) return 7;
-    for (i = 0; i < most; i += step) (void)block[i];
-    test_sleep_ms(3000);
-    return 0;
-}
-
-static void call_with_64_mb(sbx_fn fn, sbx_result *result) {
-    sbx_config config = {0};
-    config.contain = SBX_CONTAIN_TREE;
-    config.memory_bytes = 64 * MB;
-    config.timeout_ms = LONG_MS;
-    sbx_call(&config, fn, NULL, NULL, 0, result);
-}
-
-UTEST(tree, call_that_uses_memory) {
-    static const sbx_fn fn[] = {fn_grows, fn_shares, fn_tables};
-    sbx_result result;
-    int i;
-    NEED_TREE();
-    for (i = 0; i < 3; i++) {
-        call_with_64_mb(fn[i], &result);
-        if (result.exit_code != 7) { /* no 128 GB of addresses */
-            EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
-            EXPECT_EQ(1, result.certain);
-        }
-        EXPECT_FALSE(test_has_children());
-        sbx_free(&result);
-    }
-}
-
-#endif /* __linux__ */
-
-/* ==== Children that hold the host: its thread, its child's status, the namespace =============== */
+/* ==== Children that hold the host: its thread, its child's status, the namespace ============== */
 
 #if defined(__linux__) && !defined(SBX_NO_LINUX)
-#include <poll.h>
-#include <sys/ptrace.h>
-#include <sys/socket.h>
-
 static volatile int *holder; /* in shared memory: who holds, so that the test can end it */
 
 static void hold(sbx_fn fn, sbx_contain contain, long long timeout_ms, sbx_result *result) {
     sbx_config config = {0};
     if (!holder)
-        holder = (volatile int *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                                      -1, 0);
+        holder = (volatile int *)mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     *holder = 0;
     config.contain = contain;
     config.timeout_ms = timeout_ms;
@@ -1237,14 +1246,15 @@ static volatile int splicer;
 static void *splice_all_the_time(void *arg) {
     splicer = (int)syscall(SYS_gettid);
     while (arg)
-        if (write(1, "0123456789", 10) < 0 || splice(sockets[0], NULL, 1, NULL, 4096, 0) == 0) break;
+        if (write(1, "0123456789", 10) < 0 || splice(sockets[0], NULL, 1, NULL, 4096, 0) == 0)
+            break;
     return NULL;
 }
 
 static void do_nothing(int number) { (void)number; }
 
-/* A splice that waits for a socket has the lock of the pipe: caught with bytes in the pipe, it keeps
-   the host's read() in the kernel, and no signal gets it out. */
+/* A splice that waits for a socket has the lock of the pipe: caught with bytes in the pipe, it
+   keeps the host's read() in the kernel, and no signal gets it out. */
 static int fn_locks_its_output(void *arg, void *ret, size_t size) {
     struct sigaction action;
     struct pollfd out;
@@ -1291,33 +1301,6 @@ UTEST(tree, hold_the_lock_of_the_output) {
     hold(fn_locks_its_output, SBX_CONTAIN_TREE, 500, &result);
     EXPECT_VERDICT(SBX_TIMED_OUT, result);
     EXPECT_LT(result.wall_us, 15 * 1000000LL); /* it would take 30 s */
-    sbx_free(&result);
-}
-
-UTEST(tree, page_tables_are_memory) {
-    sbx_config config = {0};
-    sbx_result result;
-    NEED_TREE();
-    config.argv = test_child_argv("page_tables");
-    config.contain = SBX_CONTAIN_TREE;
-    config.memory_bytes = 64 * MB;
-    TEST_RUN(&config, &result);
-    if (result.exit_code == 7) UTEST_SKIP("no 64 GB of addresses");
-    EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
-    sbx_free(&result);
-}
-
-/* The CPU time of orphans is in the books, too. */
-UTEST(tree, times_are_of_the_whole_tree) {
-    sbx_config config = {0};
-    sbx_result result;
-    NEED_TREE();
-    config.command = "(while :; do :; done) & wait";
-    config.contain = SBX_CONTAIN_TREE;
-    config.cpu_ms = 300;
-    TEST_RUN(&config, &result);
-    EXPECT_VERDICT(SBX_CPU_LIMIT, result);
-    EXPECT_GE(result.user_us + result.system_us, 290000);
     sbx_free(&result);
 }
 #endif

@@ -27,6 +27,14 @@ const char *test_text(const char *format, ...) {
     return text;
 }
 
+const char *test_lacks(const char *text, const char *part) {
+    const char *bar = part ? strchr(part, '|') : NULL;
+    if (!part || strstr(text, part)) return "";
+    if (bar && (strstr(text, bar + 1) || strstr(text, test_text("%.*s", (int)(bar - part), part))))
+        return "";
+    return test_text("'%s' is not in: %s", part, text);
+}
+
 /* ==== Which machine, which program ============================================================ */
 
 int test_kernel_keeps_status(void) {
@@ -290,6 +298,73 @@ const char *test_run_ready(sbx_config *config, const char *word, sbx_result *res
     }
 }
 
+sbx_result test_run_child(int *utest_result, sbx_config *config, const char *const *argv) {
+    sbx_result result;
+    const char *flaw;
+    config->argv = argv;
+    flaw = test_run(config, &result);
+    EXPECT_STREQ("", flaw);
+    return result;
+}
+
+sbx_result test_run_child_late(int *utest_result, sbx_config *config, const char *said,
+                               const char *const *argv) {
+    sbx_result result;
+    const char *flaw;
+    config->argv = argv;
+    flaw = test_run_late(config, said, &result);
+    EXPECT_STREQ("", flaw);
+    EXPECT_EQ((int)SBX_TIMED_OUT, (int)result.verdict);
+    return result;
+}
+
+const char *test_runs_as(sbx_config *config, const char *const *argv, sbx_verdict verdict) {
+    sbx_result result;
+    const char *flaw;
+    config->argv = argv;
+    if (*(flaw = test_run(config, &result))) return flaw;
+    if (result.verdict != verdict)
+        flaw = test_text("%s %s: %s", argv[0], argv[1] ? argv[1] : "", result.message);
+    sbx_free(&result);
+    return flaw;
+}
+
+const sbx_contain test_both[2] = {SBX_CONTAIN_GROUP, SBX_CONTAIN_AUTO};
+
+char test_pattern(size_t n) { return (char)('a' + (n * 7 + n / 251) % 26); }
+
+const char *test_pattern_flaw(const sbx_output *output, size_t size, size_t period) {
+    size_t i;
+    if (output->size != size) return test_text("%zu bytes, not %zu", output->size, size);
+    for (i = 0; i < size; i++)
+        if (output->data[i] != test_pattern(i % period)) return test_text("byte %zu is wrong", i);
+    return "";
+}
+
+int test_fn_nothing(void *arg, void *ret, size_t ret_size) {
+    (void)arg, (void)ret;
+    return ret_size == 0 ? 0 : 1;
+}
+
+int test_fn_seven(void *arg, void *ret, size_t size) {
+    (void)arg, (void)size;
+    *(int *)ret = 7;
+    return 0;
+}
+
+int test_fn_sevens(void *arg, void *ret, size_t size) {
+    (void)arg;
+    memset(ret, 7, size);
+    return 0;
+}
+
+int test_fn_length(void *arg, void *ret, size_t ret_size) {
+    char text[8];
+    (void)arg, (void)ret_size;
+    *(int *)ret = (int)read(0, text, sizeof text);
+    return write(1, "out", 3) == 3 && write(2, "err", 3) == 3 ? 0 : 1;
+}
+
 static void wait_in_copy(pid_t pid, int *status, int *hung) {
     long long end = test_now_ms() + HANG_SECONDS * 1000;
     pid_t got;
@@ -368,6 +443,9 @@ int test_wait_until(int (*condition)(void *arg), void *arg, long long ms) {
     return 1;
 }
 
+int test_flag(int *f) { return __sync_add_and_fetch(f, 0); }
+void test_raise_flag(int *f) { __sync_add_and_fetch(f, 1); }
+
 int test_alive(pid_t pid) {
     char path[64], line[512];
     const char *state;
@@ -422,6 +500,19 @@ const char *test_write_file(const char *dir, const char *name, const void *data,
     }
     close(fd);
     return path;
+}
+
+const char *test_copy_of_child(const char *dir, const char *name) {
+    static char chunk[1 << 16];
+    const char *path = test_text("%s/%s", dir, name);
+    int from = open(test_child(), O_RDONLY | O_CLOEXEC);
+    int to = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+    ssize_t n;
+    while ((n = read(from, chunk, sizeof chunk)) > 0)
+        if (write(to, chunk, (size_t)n) != n) return "";
+    close(from);
+    close(to);
+    return n == 0 ? path : "";
 }
 
 int test_tether_open(test_tether *tether) {

@@ -2,8 +2,9 @@
  *
  * As root it runs twice, as root and as uid 65534, each time in a PID namespace of its own, so that
  * whatever goes wrong goes away with it. Prints one ok or FAILED line per subject; lines with other
- * beginnings are measurements. Linked with test_util.c and impl.c, finds `child` beside itself. */
-#include "tree.h"
+ * beginnings are measurements. Linked with test_corral.c, test_util.c and
+ * impl.c, finds `child` beside itself. */
+#include "test.h"
 
 UTEST_STATE();
 
@@ -15,6 +16,12 @@ int main(void) {
 #else
 
 #include <grp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #define OUTER_SECONDS 700
 #define LANES 6        /* attacks at the same time: most of them wait for a time-out */
@@ -215,10 +222,10 @@ static void soak(void) {
                                          "37 host becomes another program"};
     job *jobs = (job *)lane_page(64 * sizeof *jobs);
     size_t i, n;
-    n = add_jobs(jobs, TREE_ATTACKS, attack_once, (repetitions + IN_ONE_GO - 1) / IN_ONE_GO);
+    n = add_jobs(jobs, tree_attack_count, attack_once, (repetitions + IN_ONE_GO - 1) / IN_ONE_GO);
     for (i = 0; i < n; i++) jobs[i].name = tree_attacks[i].name;
     run_jobs(test_text("attacks 1 to 10 and on pid 1, by %d", IN_ONE_GO), jobs, n);
-    n = add_jobs(jobs, DOOMED_ATTACKS, doomed_once, repetitions);
+    n = add_jobs(jobs, doomed_attack_count, doomed_once, repetitions);
     for (i = 0; i < n; i++) jobs[i].name = doomed_attacks[i].name;
     run_jobs("37, the host is killed", jobs, n);
     n = add_jobs(jobs, 4, death_once, repetitions);
@@ -229,7 +236,7 @@ static void soak(void) {
     run_jobs("37, the host is killed while it starts", jobs, n);
     n = add_jobs(jobs, 1, thread_once, repetitions);
     run_jobs("38, the thread that started it ends", jobs, n);
-    n = add_jobs(jobs, TREE_PLACES, place_once, (repetitions + 7) / 8);
+    n = add_jobs(jobs, tree_place_count, place_once, (repetitions + 7) / 8);
     for (i = 0; i < n; i++) jobs[i].name = tree_places[i].name;
     run_jobs("47, odd places with 8 escapes", jobs, n);
     n = add_jobs(jobs, 1 + sizeof signals / sizeof *signals, status_once, 1);
@@ -360,7 +367,7 @@ static int soak_as(long uid) {
         }
         prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     }
-    if (!tree_is_possible()) {
+    if (!test_tree_is_possible()) {
         printf("skipped: tree, uid %ld (no PID namespace can be had here)\n", (long)geteuid());
         return 0;
     }

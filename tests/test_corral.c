@@ -1,36 +1,20 @@
-/* What test_tree.c (a few times) and treesoak.c (hundreds of times) have in common: a corral from
-   which no process gets away unseen, and the attacks on the tree. */
-#ifndef SBX_TEST_TREE_H
-#define SBX_TEST_TREE_H
-
+/* What test_tree.c and test_watch.c do a few times and treesoak.c hundreds of times: a corral that
+   nobody gets out of unnoticed, the attacks on a tree, and hosts in odd places. */
 #include "test.h"
 
 #ifdef __linux__
 
 #include <dirent.h>
-#include <linux/filter.h>
+#include <grp.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/mman.h>
+#include <linux/filter.h>
+#include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#define MB (1024LL * 1024)
-#define LONG_MS 15000 /* longer than anything here takes, shorter than the child's own 20 s */
-
 /* ==== The corral ============================================================================== */
-
-/* A process in between becomes the parent of every orphan below it, whatever session, group or
-   namespace that one is in. It runs the host, kills it if it is told to, and afterwards waits until
-   nobody is left. Whoever is left after that is a survivor: killed by its number, and reported. */
-typedef struct corral {
-    const char *(*host)(void *arg); /* runs boxes; answers "" or what is wrong */
-    void *arg;
-    int (*kill_when)(void *arg);    /* NULL = the host ends by itself */
-    int patience_ms;                /* how long orphans may take to be gone; 0 = not at all */
-    volatile long long *gone_ms;    /* out: how long it took; in shared memory */
-} corral;
 
 static int corral_list(char *names, size_t room, int and_kill) {
     DIR *dir = opendir("/proc");
@@ -108,7 +92,8 @@ static const char *corral_guard(void *arg) {
         snprintf(text, sizeof text, "the host was killed by signal %d", WTERMSIG(status));
     close(fds[0]);
     for (tries = 0; !corral_empty() && tries < c->patience_ms; tries++)
-        test_sleep_ms(1); /* counted, not timed: if the whole machine stands still, nobody is late */
+        test_sleep_ms(
+            1); /* counted, not timed: if the whole machine stands still, nobody is late */
     if (c->gone_ms) *c->gone_ms = test_now_ms() - from;
     for (tries = 0; !corral_empty() && tries < 2000; tries++) {
         char later[600]; /* what they were before they got the signal is told */
@@ -121,21 +106,13 @@ static const char *corral_guard(void *arg) {
     return test_text("%s", text);
 }
 
-static const char *in_corral(corral *c) { return test_in_copy(corral_guard, c); }
+const char *in_corral(corral *c) { return test_in_copy(corral_guard, c); }
 
 /* ==== The attacks ============================================================================= */
 
-typedef struct tree_attack {
-    const char *name;
-    const char *mode, *how;     /* child MODE HOW TETHER THEN ACT, or MODE TETHER for how = NULL */
-    const char *then, *act;
-    sbx_verdict verdict;
-    int timeout_ms;             /* 0 = it ends by itself */
-} tree_attack;
-
 /* The numbers are those of the list of attacks. Time-outs are long enough to get under way; if one
    comes too early on a slow machine, the attack is only weaker. */
-static const tree_attack tree_attacks[] = {
+const tree_attack tree_attacks[] = {
     {"1 setsid", "escape", "setsid", "0", "hold", SBX_OK, 0},
     {"1 setsid, program stays", "escape", "setsid", "stay", "hold", SBX_TIMED_OUT, 60},
     {"1 setsid, program crashes", "escape", "setsid", "crash", "close", SBX_CRASHED, 0},
@@ -169,7 +146,7 @@ static const tree_attack tree_attacks[] = {
     {"37 starves pid 1", "tree_hostile", "idle", "stay", NULL, SBX_TIMED_OUT, 150},
     {"37 reaches for the host", "tree_hostile", "host", "0", NULL, SBX_OK, 0},
 };
-#define TREE_ATTACKS (sizeof tree_attacks / sizeof *tree_attacks)
+const size_t tree_attack_count = sizeof tree_attacks / sizeof *tree_attacks;
 
 /* The arguments of a row; `mode how tether ...`, but for modes that name the tether differently. */
 static void tree_argv(const tree_attack *a, const char *tether, const char **argv) {
@@ -188,7 +165,7 @@ static void tree_argv(const tree_attack *a, const char *tether, const char **arg
 }
 
 /* One run of an attack, as the host sees it: nobody is left when sbx_run returns. */
-static const char *tree_attack_once(const tree_attack *a) {
+const char *tree_attack_once(const tree_attack *a) {
     const char *argv[8], *flaw = "";
     sbx_config config = {0};
     sbx_result result;
@@ -213,10 +190,10 @@ static const char *tree_attack_once(const tree_attack *a) {
 }
 
 /* All attacks of one number. */
-static const char *host_of_attacks(void *number) {
+const char *host_of_attacks(void *number) {
     size_t i;
     int ran = 0;
-    for (i = 0; i < TREE_ATTACKS; i++) {
+    for (i = 0; i < tree_attack_count; i++) {
         const tree_attack *a = &tree_attacks[i];
         const char *flaw;
         if (atoi(a->name) != *(const int *)number) continue;
@@ -229,10 +206,8 @@ static const char *host_of_attacks(void *number) {
 
 /* ==== 37: the host is killed ================================================================== */
 
-enum { DIES_BY_KILL, DIES_BY_ABORT, DIES_BY_FAULT, DIES_BY_EXIT, DIES_BY_EXEC };
-
 /* The program stays until its tree is ended, and says something when its trick is done. */
-static const tree_attack doomed_attacks[] = {
+const tree_attack doomed_attacks[] = {
     {"37 setsid", "escape", "setsid", "stay", "hold", SBX_OK, 0},
     {"37 daemon", "escape", "daemon", "stay", "close", SBX_OK, 0},
     {"37 CLONE_PARENT", "escape", "parent", "stay", "hold", SBX_OK, 0},
@@ -250,7 +225,7 @@ static const tree_attack doomed_attacks[] = {
     {"37 starves pid 1", "tree_hostile", "idle", "stay", NULL, SBX_OK, 0},
     {"37 reaches for the host", "tree_hostile", "host", "stay", NULL, SBX_OK, 0},
 };
-#define DOOMED_ATTACKS (sizeof doomed_attacks / sizeof *doomed_attacks)
+const size_t doomed_attack_count = sizeof doomed_attacks / sizeof *doomed_attacks;
 
 typedef struct doomed_page { /* the host, and who kills it, see the same one */
     int away;                /* the attack is on */
@@ -333,8 +308,8 @@ static const char *doomed_host(void *arg) {
 }
 
 /* A host that dies with a box in it: nothing of the tree is left shortly afterwards. */
-static const char *tree_host_dies(const tree_attack *a, int death, int kill_after_us, int threads,
-                                  long long *gone_ms) {
+const char *tree_host_dies(const tree_attack *a, int death, int kill_after_us, int threads,
+                           long long *gone_ms) {
     static void *page;
     const char *flaw;
     corral c;
@@ -366,7 +341,7 @@ static const char *tree_host_dies(const tree_attack *a, int death, int kill_afte
 
 /* ==== Can there be a tree here at all? Asked without the header under test. ================== */
 
-static int put_text(const char *path, const char *text) {
+int put_text(const char *path, const char *text) {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     ssize_t size = fd < 0 ? -1 : write(fd, text, strlen(text));
     if (fd >= 0) close(fd);
@@ -374,7 +349,7 @@ static int put_text(const char *path, const char *text) {
 }
 
 /* A user namespace for this process. inner = its number in there; -1 = none is mapped. */
-static int own_users(long inner_uid, long inner_gid, int more) {
+int own_users(long inner_uid, long inner_gid, int more) {
     long uid = (long)geteuid(), gid = (long)getegid();
     if (syscall(SYS_unshare, (long)(CLONE_NEWUSER | more)) < 0) return 0;
     if (inner_uid < 0) return 1;
@@ -384,7 +359,7 @@ static int own_users(long inner_uid, long inner_gid, int more) {
 }
 
 /* A mount namespace of its own; as an ordinary user inside a user namespace with the same ids. */
-static int own_mounts(void) {
+int own_mounts(void) {
     if (geteuid() == 0 ? syscall(SYS_unshare, (long)CLONE_NEWNS) < 0
                        : !own_users((long)geteuid(), (long)getegid(), CLONE_NEWNS)) return 0;
     return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
@@ -407,7 +382,7 @@ static const char *try_a_namespace(void *arg) {
     return "";
 }
 
-static int tree_is_possible(void) {
+int test_tree_is_possible(void) {
     static int known = -1;
     if (known < 0) known = !test_is_portable() && !*test_in_copy(try_a_namespace, NULL);
     return known;
@@ -416,12 +391,6 @@ static int tree_is_possible(void) {
 /* ==== 47: hosts in odd places ================================================================= */
 
 enum { TREE_NO, TREE_YES, TREE_MAY };
-
-static int seven(void *arg, void *ret, size_t size) {
-    (void)arg, (void)size;
-    *(int *)ret = 7;
-    return 0;
-}
 
 /* What is promised is kept, and what is not there is said: by `enforced`, or by a refusal. */
 static const char *escape_attempt(const char *how, sbx_contain contain, int *tree) {
@@ -455,14 +424,8 @@ static const char *escape_attempt(const char *how, sbx_contain contain, int *tre
     return *flaw ? test_text("escape %s: %s", how, flaw) : "";
 }
 
-#define MUST_BE_WELL(text)                                                                         \
-    do {                                                                                           \
-        const char *text_ = (text);                                                                \
-        if (*text_) return text_;                                                                  \
-    } while (0)
-
 /* Orphans in sessions of their own, 8 x 40 MB under 64 MB. */
-static const char *memory_holds(sbx_contain contain) {
+const char *memory_holds(sbx_contain contain) {
     sbx_config config = {0};
     sbx_result result;
     test_tether tether;
@@ -514,7 +477,8 @@ static const char *place_holds(int expected) {
     TEST_MUST(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_EXEC);
     sbx_free(&result);
     config.argv = NULL;
-    TEST_MUST(sbx_call(&config, seven, NULL, &ret, sizeof ret, &result) == SBX_OK && ret == 7);
+    TEST_MUST(sbx_call(&config, test_fn_seven, NULL, &ret, sizeof ret, &result) == SBX_OK &&
+              ret == 7);
     TEST_MUST(((result.enforced & SBX_BY_TREE) != 0) == by_auto);
     TEST_MUST(!test_has_children());
     sbx_free(&result);
@@ -733,7 +697,7 @@ static const char *place_with_filter(void *arg) {
     return place_holds(refused->expected);
 }
 
-static const char *in_place(const char *(*place)(void *), void *arg) {
+const char *in_place(const char *(*place)(void *), void *arg) {
     corral c;
     memset(&c, 0, sizeof c);
     c.host = place;
@@ -742,11 +706,7 @@ static const char *in_place(const char *(*place)(void *), void *arg) {
     return in_corral(&c);
 }
 
-static const struct tree_place {
-    const char *name;
-    const char *(*host)(void *arg);
-    void *arg;
-} tree_places[] = {
+const tree_place_row tree_places[] = {
     {"ordinary_host", place_plain, NULL},
     {"root_of_a_user_namespace", place_root_in_user_namespace, NULL},
     {"user_in_a_user_namespace", place_user_in_user_namespace, NULL},
@@ -774,12 +734,12 @@ static const struct tree_place {
      &(refused_calls){TREE_MAY, ENOSYS, 0, {434, 424, 438, 0}}},
     {"close_range_missing", place_with_filter, &(refused_calls){TREE_YES, ENOSYS, 0, {436, 0}}},
 };
-#define TREE_PLACES (sizeof tree_places / sizeof *tree_places)
+const size_t tree_place_count = sizeof tree_places / sizeof *tree_places;
 
-static const char *tree_place(const char *name, int lightly) {
+const char *tree_place(const char *name, int lightly) {
     size_t i;
     places_lightly = lightly;
-    for (i = 0; i < TREE_PLACES; i++)
+    for (i = 0; i < tree_place_count; i++)
         if (strcmp(tree_places[i].name, name) == 0)
             return in_place(tree_places[i].host, tree_places[i].arg);
     return "no such place";
@@ -787,14 +747,14 @@ static const char *tree_place(const char *name, int lightly) {
 
 /* ==== Numbers: how fast, how exact ============================================================ */
 
-static int saw_full(void *user, sbx_stream stream, const char *data, size_t size) {
+int saw_full(void *user, sbx_stream stream, const char *data, size_t size) {
     (void)stream;
     if (size >= 4 && memcmp(data, "full", 4) == 0) *(int *)user = 1;
     return 0;
 }
 
 /* From the cancel to the return of sbx_finish, in ms; -1 = it did not come to that. */
-static long long time_to_kill(const char *how, const char *live) {
+long long time_to_kill(const char *how, const char *live) {
     sbx_config config = {0};
     sbx_result result;
     test_tether tether;
@@ -844,7 +804,7 @@ static void note_close(note *n) {
 }
 
 /* How far past its limit a child comes that touches memory at full speed. */
-static const char *tree_overshoot(long long limit, const char *how, long long *over) {
+const char *tree_overshoot(long long limit, const char *how, long long *over) {
     sbx_config config = {0};
     sbx_result result;
     note n;
@@ -864,8 +824,8 @@ static const char *tree_overshoot(long long limit, const char *how, long long *o
 }
 
 /* How far peak_bytes is from what the processes themselves say, for a peak of 20 ms. */
-static const char *tree_peak_error(const char *who, const char *mb, const char *processes,
-                                   const char *before, long long limit, double *off) {
+const char *tree_peak_error(const char *who, const char *mb, const char *processes,
+                            const char *before, long long limit, double *off) {
     sbx_config config = {0};
     sbx_result result;
     double truth;
@@ -884,4 +844,3 @@ static const char *tree_peak_error(const char *who, const char *mb, const char *
 }
 
 #endif /* __linux__ */
-#endif /* SBX_TEST_TREE_H */

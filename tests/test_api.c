@@ -1,0 +1,212 @@
+/* The small public functions. */
+#include "test.h"
+
+#include <sys/mman.h>
+
+/* ==== Frees, and boxes that are NULL ========================================================== */
+
+UTEST(config, free_is_patient) {
+    sbx_result result;
+    sbx_config config = {0};
+    config.argv = test_child_argv("exit", "0");
+    memset(&result, 0, sizeof result);
+    sbx_free(&result); /* never filled */
+    sbx_free(&result);
+    sbx_free(NULL);
+    TEST_RUN(&config, &result);
+    sbx_free(&result);
+    sbx_free(&result);
+    EXPECT_TRUE(result.out.size == 0 && result.err.size == 0);
+}
+
+UTEST(config, null_boxes_are_harmless) {
+    sbx_result result;
+    sbx_watch watch;
+    test_host before;
+    test_host_save(&before);
+    sbx_cancel(NULL);
+    sbx_close_input(NULL);
+    EXPECT_EQ(-1LL, sbx_write(NULL, "x", 1));
+    sbx_poll(NULL, 0);
+    sbx_poll_any(NULL, 0, 0);
+    sbx_get_watch(NULL, &watch);
+    EXPECT_EQ(0, watch.count);
+    memset(&result, 0x55, sizeof result);
+    EXPECT_EQ((int)SBX_NOT_STARTED, (int)sbx_finish(NULL, &result));
+    EXPECT_STREQ("", test_result_flaw(NULL, &result));
+    sbx_free(&result);
+    sbx_finish(NULL, NULL);
+    EXPECT_STREQ("", test_host_diff(&before));
+}
+
+/* A host that keeps a table of boxes has empty places in it. */
+static const char *polls_a_table_with_gaps(void *arg) {
+    sbx *table[4] = {NULL, NULL, NULL, NULL};
+    sbx_config config = {0};
+    sbx_result result;
+    (void)arg;
+    alarm(20);
+    sbx_poll_any(table, 4, 0);
+    config.argv = test_child_argv("exit", "3");
+    table[2] = sbx_start(&config, &result);
+    TEST_MUST(table[2] != NULL);
+    while (sbx_poll_any(table, 4, 1000) != 2) {
+    }
+    TEST_MUST(sbx_finish(table[2], &result) == SBX_EXITED && result.exit_code == 3);
+    sbx_free(&result);
+    return "";
+}
+
+UTEST(config, null_boxes_in_a_table) {
+    EXPECT_STREQ("", test_in_copy(polls_a_table_with_gaps, NULL));
+}
+
+/* ==== What belongs to the caller comes back =================================================== */
+
+UTEST(seed, J4_user_comes_back_always) {
+    int id;
+    sbx_config config = {0};
+    sbx_result result;
+    config.user = &id;
+    config.timeout_ms = 100;
+    config.grace_ms = -1;
+    result = RUN_CHILD(&config, "exit", "0");
+    EXPECT_TRUE(result.user == &id);
+    sbx_free(&result);
+    result = RUN_CHILD(&config, "crash", "abort");
+    EXPECT_TRUE(result.user == &id);
+    sbx_free(&result);
+    result = RUN_CHILD(&config, "sleep");
+    EXPECT_TRUE(result.verdict == SBX_TIMED_OUT && result.user == &id);
+    sbx_free(&result);
+    config.timeout_ms = -7;
+    result = RUN_CHILD(&config, "exit", "0");
+    EXPECT_TRUE(result.verdict == SBX_NOT_STARTED && result.user == &id);
+    sbx_free(&result);
+    config.timeout_ms = 0;
+    config.argv = (const char *const[]){"/nowhere/at/all", NULL};
+    TEST_RUN(&config, &result);
+    EXPECT_TRUE(result.verdict == SBX_NOT_STARTED && result.user == &id);
+    sbx_free(&result);
+    EXPECT_TRUE(sbx_start(&config, &result) == NULL && result.user == &id);
+    sbx_free(&result);
+    config.argv = NULL;
+    sbx_call(&config, test_fn_nothing, NULL, NULL, 0, &result);
+    EXPECT_TRUE(result.verdict == SBX_OK && result.user == &id);
+    sbx_free(&result);
+    sbx_call(&config, NULL, NULL, NULL, 0, &result);
+    EXPECT_TRUE(result.verdict == SBX_NOT_STARTED && result.user == &id);
+    sbx_free(&result);
+}
+
+/* ==== sbx_utf8_prefix ========================================================================= */
+
+/* The longest prefix of valid text that fits and does not end inside a character. */
+static size_t valid_prefix(const char *text, size_t size, size_t max) {
+    size_t end = size < max ? size : max;
+    while (end > 0 && end < size && ((unsigned char)text[end] & 0xC0) == 0x80) end--;
+    return end;
+}
+
+UTEST(config, utf8_every_cut_of_valid_text) {
+    static const char *const texts[] = {
+        "", "a", "plain ascii", "caf\xc3\xa9", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x99\x82",
+        "a\xc3\xa9" "b\xe2\x82\xac" "c\xf0\x9f\x99\x82" "d",
+        "\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf", "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf",
+        "\xf0\x9f\x99\x82\xf0\x9f\x99\x82\xf0\x9f\x99\x82"};
+    int i;
+    for (i = 0; i < (int)(sizeof texts / sizeof *texts); i++) {
+        size_t size = strlen(texts[i]), max;
+        for (max = 0; max <= size + 5; max++) {
+            size_t want = valid_prefix(texts[i], size, max), got;
+            char *exact = (char *)malloc(size + 1); /* a read past the end shows under ASan */
+            memcpy(exact, texts[i], size);
+            exact = (char *)realloc(exact, size ? size : 1);
+            got = sbx_utf8_prefix(exact, size, max);
+            EXPECT_EQ(want, got);
+            EXPECT_EQ(got, sbx_utf8_prefix(exact, got, got)); /* what is left is whole */
+            free(exact);
+        }
+        EXPECT_EQ(size, sbx_utf8_prefix(texts[i], size, (size_t)-1));
+    }
+}
+
+UTEST(config, utf8_text_that_was_cut_before) {
+    EXPECT_EQ((size_t)3, sbx_utf8_prefix("caf\xc3", 4, 4));
+    EXPECT_EQ((size_t)3, sbx_utf8_prefix("caf\xc3", 4, 100));
+    EXPECT_EQ((size_t)3, sbx_utf8_prefix("caf\xc3\xa9", 5, 4));
+    EXPECT_EQ((size_t)5, sbx_utf8_prefix("caf\xc3\xa9", 5, 5));
+    EXPECT_EQ((size_t)1, sbx_utf8_prefix("x\xe2", 2, 2));
+    EXPECT_EQ((size_t)1, sbx_utf8_prefix("x\xe2\x82", 3, 3));
+    EXPECT_EQ((size_t)4, sbx_utf8_prefix("x\xe2\x82\xac", 4, 4));
+    EXPECT_EQ((size_t)1, sbx_utf8_prefix("x\xf0", 2, 9));
+    EXPECT_EQ((size_t)1, sbx_utf8_prefix("x\xf0\x9f", 3, 9));
+    EXPECT_EQ((size_t)1, sbx_utf8_prefix("x\xf0\x9f\x99", 4, 9));
+    EXPECT_EQ((size_t)5, sbx_utf8_prefix("x\xf0\x9f\x99\x82", 5, 9));
+    EXPECT_EQ((size_t)0, sbx_utf8_prefix("\xc3", 1, 1));
+    EXPECT_EQ((size_t)0, sbx_utf8_prefix("\xc3", 0, 1));
+    EXPECT_EQ((size_t)0, sbx_utf8_prefix(NULL, 0, 0));
+    EXPECT_EQ((size_t)0, sbx_utf8_prefix(NULL, 0, 10));
+    EXPECT_EQ((size_t)2, sbx_utf8_prefix("a\0", 2, 2)); /* a NUL byte is a character */
+}
+
+/* Bytes that no text has are kept: only a character that could have gone on is cut off. */
+UTEST(config, utf8_bad_bytes_are_data) {
+    EXPECT_EQ((size_t)5, sbx_utf8_prefix("\x80\x80\x80\x80\x80\x80", 6, 5));
+    EXPECT_EQ((size_t)6, sbx_utf8_prefix("\x80\x80\x80\x80\x80\x80", 6, 6));
+    EXPECT_EQ((size_t)3, sbx_utf8_prefix("ab\x80" "c", 4, 3));
+    EXPECT_EQ((size_t)2, sbx_utf8_prefix("a\xff" "b", 3, 2));
+    EXPECT_EQ((size_t)2, sbx_utf8_prefix("a\xfe", 2, 2));
+    EXPECT_EQ((size_t)5, sbx_utf8_prefix("\xc3\xa9\x80\x80\x80", 5, 5));
+}
+
+/* All strings of up to four bytes over one byte of every kind. */
+UTEST(config, utf8_any_bytes) {
+    static const unsigned char kinds[] = {0x00, 'a',  0x7f, 0x80, 0xbf, 0xc0, 0xc2, 0xdf, 0xe0,
+                                          0xef, 0xf0, 0xf4, 0xf5, 0xf8, 0xfe, 0xff};
+    int flaws = 0;
+    size_t size, max;
+    for (size = 0; size <= 4; size++) {
+        unsigned long code, codes = 1UL << (4 * size);
+        char *text = (char *)malloc(size ? size : 1);
+        for (code = 0; code < codes && flaws < 5; code++) {
+            size_t i;
+            for (i = 0; i < size; i++) text[i] = (char)kinds[(code >> (4 * i)) & 15];
+            for (max = 0; max <= size + 1; max++) {
+                size_t end = size < max ? size : max, got = sbx_utf8_prefix(text, size, max);
+                if (got > end || got + 3 < end || (end && (unsigned char)text[end - 1] < 128 &&
+                                                   got != end))
+                    flaws++;
+            }
+        }
+        free(text);
+    }
+    EXPECT_EQ(0, flaws);
+}
+
+/* O(1): of 64 MiB only the last page exists, so whoever looks further back than that dies. */
+static const char *looks_at_the_end_only(void *arg) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = 64 << 20;
+    char *text = (char *)mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *last;
+    const char fill = *(const char *)arg;
+    TEST_MUST(text != (char *)MAP_FAILED);
+    last = text + size - page;
+    TEST_MUST(mprotect(last, page, PROT_READ | PROT_WRITE) == 0);
+    memset(last, fill, page);
+    TEST_MUST(sbx_utf8_prefix(text, size, size) + 3 >= size);
+    TEST_MUST(sbx_utf8_prefix(text, size, size - 1) + 4 >= size);
+    TEST_MUST(sbx_utf8_prefix(text, size, size - page / 2) + page / 2 + 3 >= size);
+    return "";
+}
+
+UTEST(config, utf8_is_constant_time) {
+    static const char fills[] = {'a', '\x80', '\xc3', '\xf0', '\xff'};
+    int i;
+    for (i = 0; i < (int)sizeof fills; i++)
+        EXPECT_STREQ("", test_in_copy(looks_at_the_end_only, (void *)(size_t)&fills[i]));
+}
+
+UTEST(seed, A10_text_is_cut_between_characters) {
+    EXPECT_EQ((size_t)3, sbx_utf8_prefix("caf\xc3\xa9", 5, 4));
+    EXPECT_EQ((size_t)5, sbx_utf8_prefix("caf\xc3\xa9", 5, 5));
+}

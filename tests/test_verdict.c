@@ -1,0 +1,582 @@
+/* Why it ended, as the result tells: codes, signals, verdicts, messages. */
+#include "test.h"
+
+/* ==== sbx_classify and its names ============================================================== */
+
+UTEST(config, verdict_names) {
+    static const char *const names[] = {"ok",           "exited",       "crashed",    "timed-out",
+                                        "cpu-limit",    "memory-limit", "output-limit",
+                                        "file-limit",   "denied",       "cancelled",  "no-result",
+                                        "not-started",  "lost"};
+    static const int outside[] = {13, 14, 99, 1 << 20, INT_MAX, -1, INT_MIN};
+    int i, j;
+    EXPECT_EQ(13, (int)(sizeof names / sizeof *names));
+    EXPECT_EQ(12, (int)SBX_LOST);
+    for (i = 0; i < 13; i++) EXPECT_STREQ(names[i], sbx_verdict_name((sbx_verdict)i));
+    for (i = 0; i < (int)(sizeof outside / sizeof *outside); i++) {
+        const char *name = sbx_verdict_name((sbx_verdict)outside[i]);
+        ASSERT_TRUE(name != NULL);
+        EXPECT_NE(0, (int)name[0]);
+        for (j = 0; j < 13; j++) EXPECT_STRNE(names[j], name);
+    }
+}
+
+typedef struct classified {
+    unsigned saw;
+    int exit_code, signal;
+    sbx_verdict verdict;
+    int certain; /* -1 = either */
+} classified;
+
+static const char *classify_flaw(const classified *row) {
+    sbx_evidence evidence, copy;
+    int certain = 77;
+    sbx_verdict verdict;
+    memset(&evidence, 0, sizeof evidence);
+    evidence.saw = row->saw;
+    evidence.exit_code = row->exit_code;
+    evidence.signal = row->signal;
+    copy = evidence;
+    verdict = sbx_classify(&evidence, &certain);
+    if (memcmp(&copy, &evidence, sizeof copy)) return "the evidence was changed";
+    if (sbx_classify(&evidence, NULL) != verdict) return "another verdict without certain";
+    if (verdict != row->verdict || (row->certain >= 0 && certain != row->certain))
+        return test_text("saw %x, exit %d, signal %d: %s, certain %d", row->saw, row->exit_code,
+                         row->signal, sbx_verdict_name(verdict), certain);
+    return "";
+}
+
+UTEST(config, classify_table) {
+    static const classified rows[] = {
+        {0, 0, 0, SBX_OK, 1},
+        {0, 1, 0, SBX_EXITED, 1},
+        {0, 124, 0, SBX_EXITED, 1},
+        {0, 137, 0, SBX_EXITED, 1}, /* codes that look like signals are codes */
+        {0, 139, 0, SBX_EXITED, 1},
+        {0, 255, 0, SBX_EXITED, 1},
+        {0, -1, SIGSEGV, SBX_CRASHED, 1},
+        {0, -1, SIGABRT, SBX_CRASHED, 1},
+        {0, -1, SIGKILL, SBX_CRASHED, 1}, /* not ours, no limit: somebody else's */
+        {0, -1, SIGTERM, SBX_CRASHED, 1},
+        {0, -1, SIGXCPU, SBX_CRASHED, -1}, /* raised by itself: no cpu_ms was in force */
+        {0, -1, SIGXFSZ, SBX_CRASHED, -1},
+        {0, -1, SIGSYS, SBX_CRASHED, -1},
+        /* stopped by the host: however it ended then */
+        {SBX_SAW_DEADLINE, -1, SIGKILL, SBX_TIMED_OUT, 1},
+        {SBX_SAW_DEADLINE, -1, SIGTERM, SBX_TIMED_OUT, 1},
+        {SBX_SAW_DEADLINE, 0, 0, SBX_TIMED_OUT, 1},
+        {SBX_SAW_DEADLINE, 3, 0, SBX_TIMED_OUT, 1},
+        {SBX_SAW_DEADLINE | SBX_SAW_GRACE_OVER, -1, SIGKILL, SBX_TIMED_OUT, 1},
+        {SBX_SAW_DEADLINE | SBX_SAW_NO_STATUS, -1, 0, SBX_TIMED_OUT, -1},
+        {SBX_SAW_CPU_SUM, -1, SIGKILL, SBX_CPU_LIMIT, 1},
+        {SBX_SAW_CPU_SUM, 0, 0, SBX_CPU_LIMIT, 1},
+        {SBX_SAW_MEMORY_SUM, -1, SIGKILL, SBX_MEMORY_LIMIT, 1},
+        {SBX_SAW_MEMORY_SUM, 1, 0, SBX_MEMORY_LIMIT, 1},
+        {SBX_SAW_OUTPUT_CAP, -1, SIGTERM, SBX_OUTPUT_LIMIT, 1},
+        {SBX_SAW_OUTPUT_CAP, 0, 0, SBX_OUTPUT_LIMIT, 1},
+        {SBX_SAW_CANCEL, -1, SIGTERM, SBX_CANCELLED, 1},
+        {SBX_SAW_CANCEL, 0, 0, SBX_CANCELLED, 1},
+        {SBX_SAW_START_FAILED, -1, 0, SBX_NOT_STARTED, 1},
+        {SBX_SAW_NO_STATUS, -1, 0, SBX_LOST, -1},
+        {SBX_SAW_OOM_KILL, -1, SIGKILL, SBX_MEMORY_LIMIT, 1},
+        {SBX_SAW_DENIED, -1, SIGSYS, SBX_DENIED, 1},
+        {SBX_SAW_NO_RESULT, 0, 0, SBX_NO_RESULT, 1},
+        {SBX_SAW_NO_RESULT, 1, 0, SBX_NO_RESULT, 1},
+        {SBX_SAW_NO_RESULT, -1, SIGSEGV, SBX_CRASHED, 1},
+        {SBX_SAW_NO_RESULT | SBX_SAW_DEADLINE, -1, SIGKILL, SBX_TIMED_OUT, 1},
+        /* the kernel's own limits: likely, not proven */
+        {SBX_SAW_CPU_SPENT, -1, SIGXCPU, SBX_CPU_LIMIT, -1},
+        {SBX_SAW_CPU_SPENT, -1, SIGKILL, SBX_CPU_LIMIT, -1}, /* soft = hard, or SIGXCPU ignored */
+        {SBX_SAW_CPU_SPENT, 0, 0, SBX_OK, 1}, /* close to the limit and done */
+        {SBX_SAW_CPU_SPENT, 3, 0, SBX_EXITED, -1},
+        {SBX_SAW_CPU_SPENT, -1, SIGSEGV, SBX_CRASHED, -1},
+        {SBX_SAW_FILE_LIMIT, -1, SIGXFSZ, SBX_FILE_LIMIT, 0},
+        {SBX_SAW_FILE_LIMIT | SBX_SAW_FILE_TEXT, 1, 0, SBX_FILE_LIMIT, 0},
+        {SBX_SAW_FILE_LIMIT | SBX_SAW_FILE_TEXT, 0, 0, SBX_OK, 1},
+        {SBX_SAW_FILE_LIMIT, 1, 0, SBX_EXITED, -1},
+        {SBX_SAW_FILE_LIMIT, -1, SIGSEGV, SBX_CRASHED, -1},
+        {SBX_SAW_FILE_TEXT, 1, 0, SBX_EXITED, 1}, /* speaks of it, but there was no such limit */
+        {SBX_SAW_MEMORY_LIMIT | SBX_SAW_MEMORY_TEXT, 1, 0, SBX_MEMORY_LIMIT, 0},
+        {SBX_SAW_MEMORY_LIMIT | SBX_SAW_MEMORY_TEXT, -1, SIGABRT, SBX_MEMORY_LIMIT, 0},
+        {SBX_SAW_MEMORY_LIMIT | SBX_SAW_MEMORY_TEXT, 0, 0, SBX_OK, -1},
+        {SBX_SAW_MEMORY_LIMIT | SBX_SAW_MEMORY_PEAK, -1, SIGSEGV, SBX_MEMORY_LIMIT, 0},
+        {SBX_SAW_MEMORY_LIMIT | SBX_SAW_MEMORY_PEAK, 0, 0, SBX_OK, 1},
+        {SBX_SAW_MEMORY_LIMIT, 0, 0, SBX_OK, 1},
+        {SBX_SAW_MEMORY_LIMIT, 1, 0, SBX_EXITED, -1},
+        {SBX_SAW_MEMORY_TEXT, 1, 0, SBX_EXITED, 1},
+        {SBX_SAW_MEMORY_TEXT, -1, SIGSEGV, SBX_CRASHED, 1},
+    };
+    int i;
+    for (i = 0; i < (int)(sizeof rows / sizeof *rows); i++)
+        EXPECT_STREQ("", classify_flaw(&rows[i]));
+}
+
+/* With nothing seen, the status alone decides, for every code and every signal. */
+UTEST(config, classify_every_status) {
+    classified row = {0, 0, 0, SBX_OK, 1};
+    EXPECT_STREQ("", classify_flaw(&row));
+    row.verdict = SBX_EXITED;
+    for (row.exit_code = 1; row.exit_code < 256; row.exit_code++)
+        EXPECT_STREQ("", classify_flaw(&row));
+    row.verdict = SBX_CRASHED;
+    row.exit_code = row.certain = -1;
+    for (row.signal = 1; row.signal < 65; row.signal++) EXPECT_STREQ("", classify_flaw(&row));
+}
+
+/* Every combination of what can be seen: some verdict, never a success that it was not, and never
+   a limit that nothing speaks for. */
+static const char *combination_flaw(unsigned saw, int exit_code, int signal_number) {
+    const unsigned stops = SBX_SAW_DEADLINE | SBX_SAW_CPU_SUM | SBX_SAW_MEMORY_SUM |
+                           SBX_SAW_OUTPUT_CAP | SBX_SAW_CANCEL;
+    const unsigned memory = SBX_SAW_MEMORY_SUM | SBX_SAW_MEMORY_LIMIT | SBX_SAW_OOM_KILL;
+    sbx_evidence evidence;
+    sbx_verdict verdict;
+    int certain = 77, bad = 0;
+    memset(&evidence, 0, sizeof evidence);
+    evidence.saw = saw;
+    evidence.exit_code = exit_code;
+    evidence.signal = signal_number;
+    verdict = sbx_classify(&evidence, &certain);
+    if (certain != 0 && certain != 1) bad = 1;
+    if ((int)verdict < 0 || (int)verdict > (int)SBX_LOST) bad = 2;
+    if (verdict == SBX_OK && (exit_code != 0 || signal_number != 0)) bad = 3;
+    if (verdict == SBX_OK && (saw & (stops | SBX_SAW_START_FAILED | SBX_SAW_NO_STATUS |
+                                     SBX_SAW_NO_RESULT)))
+        bad = 4;
+    if (verdict == SBX_EXITED && exit_code <= 0) bad = 5;
+    if (verdict == SBX_CRASHED && signal_number == 0) bad = 6;
+    if ((saw & SBX_SAW_START_FAILED) && verdict != SBX_NOT_STARTED) bad = 7;
+    if (!(saw & SBX_SAW_START_FAILED) && verdict == SBX_NOT_STARTED) bad = 8;
+    if (verdict == SBX_TIMED_OUT && !(saw & SBX_SAW_DEADLINE)) bad = 9;
+    if (verdict == SBX_OUTPUT_LIMIT && !(saw & SBX_SAW_OUTPUT_CAP)) bad = 10;
+    if (verdict == SBX_CANCELLED && !(saw & SBX_SAW_CANCEL)) bad = 11;
+    if (verdict == SBX_MEMORY_LIMIT && !(saw & memory)) bad = 12;
+    if (verdict == SBX_CPU_LIMIT && !(saw & (SBX_SAW_CPU_SUM | SBX_SAW_CPU_SPENT))) bad = 13;
+    if (verdict == SBX_FILE_LIMIT && !(saw & SBX_SAW_FILE_LIMIT)) bad = 14;
+    if (verdict == SBX_LOST && !(saw & SBX_SAW_NO_STATUS)) bad = 15;
+    if (verdict == SBX_DENIED && !(saw & SBX_SAW_DENIED)) bad = 16;
+    if (verdict == SBX_NO_RESULT && !(saw & SBX_SAW_NO_RESULT)) bad = 17;
+    if (!bad) return "";
+    return test_text("rule %d: saw %x, exit %d, signal %d: %s, certain %d", bad, saw, exit_code,
+                     signal_number, sbx_verdict_name(verdict), certain);
+}
+
+UTEST(config, classify_combinations) {
+    static const int status[][2] = {{0, 0},        {1, 0},        {137, 0},      {-1, SIGKILL},
+                                    {-1, SIGSEGV}, {-1, SIGXCPU}, {-1, SIGXFSZ}, {-1, SIGSYS}};
+    unsigned saw;
+    int i, flaws = 0;
+    for (saw = 0; saw < 0x20000u && flaws < 5; saw++)
+        for (i = 0; i < (int)(sizeof status / sizeof *status); i++) {
+            const char *text = combination_flaw(saw, status[i][0], status[i][1]);
+            if (*text) flaws++;
+            if (*text) EXPECT_STREQ("", text);
+        }
+    EXPECT_EQ(0, flaws);
+}
+
+/* ==== Codes and signals ======================================================================= */
+
+/* Limits that are in force but have nothing to do with how it ends. */
+static void set_wide_limits(sbx_config *config, int wide) {
+    config->timeout_ms = LONG_MS;
+    if (!wide) return;
+    config->cpu_ms = 15000;
+    config->output_bytes = 1000;
+    config->open_files = 100;
+    config->stack_bytes = 4 * MB;
+    if (!test_is_portable()) config->memory_bytes = 256 * MB; /* else it is RLIMIT_AS */
+}
+
+UTEST(attack, a22_crashes) {
+    static const struct {
+        const char *how;
+        int signal;
+    } ends[] = {{"null", SIGSEGV}, {"divide", SIGFPE}, {"abort", SIGABRT},
+                {"illegal", SIGILL}, {"bus", SIGBUS}};
+    int i, wide;
+    for (i = 0; i < 5; i++)
+        for (wide = 0; wide < 2; wide++) {
+            sbx_config config = {0};
+            sbx_result result;
+            config.argv = test_child_argv("crash", ends[i].how);
+            set_wide_limits(&config, wide);
+            TEST_RUN(&config, &result);
+            EXPECT_VERDICT(SBX_CRASHED, result);
+            EXPECT_EQ(ends[i].signal, result.signal);
+            EXPECT_EQ(-1, result.exit_code);
+            EXPECT_EQ(1, result.certain);
+            sbx_free(&result);
+        }
+}
+
+UTEST(attack, a23_signals_itself) {
+    static const int signals[] = {SIGKILL, SIGTERM, SIGSEGV, SIGXCPU, SIGXFSZ, SIGHUP,
+                                  SIGINT,  SIGALRM, SIGPIPE, SIGUSR1, SIGABRT, SIGSYS,
+                                  SIGBUS,  SIGVTALRM, SIGQUIT, SIGTRAP};
+    size_t i;
+    int wide;
+    for (i = 0; i < sizeof signals / sizeof *signals; i++)
+        for (wide = 0; wide < 2; wide++) {
+            sbx_config config = {0};
+            sbx_result result;
+            const char *number = test_text("%d", signals[i]);
+            config.argv = test_child_argv("raise", number);
+            set_wide_limits(&config, wide);
+            TEST_RUN(&config, &result);
+            EXPECT_VERDICT(SBX_CRASHED, result);
+            EXPECT_EQ(signals[i], result.signal);
+            EXPECT_EQ(-1, result.exit_code);
+            EXPECT_EQ(1, result.certain);
+            sbx_free(&result);
+        }
+}
+
+/* Where the limit that uses the signal is in force, the signal is evidence, not proof. */
+UTEST(attack, a23_raises_sigxfsz_under_a_file_limit) {
+    sbx_config config = {0};
+    sbx_result result;
+    const char *number = test_text("%d", SIGXFSZ);
+    config.argv = test_child_argv("raise", number);
+    config.file_bytes = MB;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_FILE_LIMIT, result);
+    EXPECT_EQ(0, result.certain);
+    sbx_free(&result);
+}
+
+UTEST(attack, a24_exits_with_codes_that_look_like_signals) {
+    static const char *const codes[] = {"1",   "2",   "124", "125", "126", "127", "128", "129",
+                                        "130", "134", "136", "137", "139", "143", "153", "255"};
+    size_t i;
+    int wide;
+    for (i = 0; i < sizeof codes / sizeof *codes; i++)
+        for (wide = 0; wide < 2; wide++) {
+            sbx_config config = {0};
+            sbx_result result;
+            config.argv = test_child_argv("exit", codes[i]);
+            set_wide_limits(&config, wide);
+            TEST_RUN(&config, &result);
+            EXPECT_VERDICT(SBX_EXITED, result);
+            EXPECT_EQ(atoi(codes[i]), result.exit_code);
+            EXPECT_EQ(0, result.signal);
+            EXPECT_EQ(1, result.certain);
+            sbx_free(&result);
+        }
+}
+
+/* A shell turns a missing program, or the death of its child, into a code. That is the shell's. */
+UTEST(attack, a24_codes_through_a_shell) {
+    static const struct {
+        const char *command;
+        int code;
+    } lines[] = {{"exit 137", 137},
+                 {"no-such-program-anywhere", 127},
+                 {"sh -c 'kill -9 $$'; exit $?", 137},
+                 {"sh -c 'kill -11 $$'; exit $?", 139}};
+    int i;
+    for (i = 0; i < 4; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.command = lines[i].command;
+        config.inherit_env = 1;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_EXITED, result);
+        EXPECT_EQ(lines[i].code, result.exit_code);
+        sbx_free(&result);
+    }
+}
+
+/* The first thread is gone, or replaced by exec from another one: neither is the end. */
+UTEST(attack, a24_ends_in_another_thread) {
+    static const char *const how[] = {"exit", "exec", "exec"};
+    int i;
+    for (i = 0; i < 3; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("thread", how[i], i == 2 ? "stay" : NULL);
+        config.timeout_ms = LONG_MS;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_EXITED, result);
+        EXPECT_EQ(i == 0 ? 5 : 6, result.exit_code);
+        EXPECT_STREQ("thread\n", result.out.data);
+        sbx_free(&result);
+    }
+}
+
+UTEST(seed, S16_status_words) {
+    sbx_config config = {0};
+    sbx_result result;
+    config.grace_ms = -1;
+    result = RUN_LATE(&config, "", "sleep");
+    EXPECT_STREQ("timed-out", sbx_verdict_name(result.verdict));
+    sbx_free(&result);
+    result = RUN_CHILD(&config, "exit", "0");
+    EXPECT_STREQ("ok", sbx_verdict_name(result.verdict));
+    sbx_free(&result);
+    EXPECT_STREQ("not-started", sbx_verdict_name(sbx_run(NULL, NULL)));
+}
+
+/* The end is what the kernel says, not what somebody writes into a pipe. */
+UTEST(attack, a35_forges_records) {
+    static const char *const values[] = {"0", "1", "2", "8", "-1", "1000000"};
+    size_t i;
+    int code, input;
+    for (i = 0; i < sizeof values / sizeof *values; i++)
+        for (code = 0; code < 4; code += 3)
+            for (input = 0; input < 2; input++) {
+                sbx_config config = {0};
+                sbx_result result;
+                config.argv = test_child_argv("forge", code ? "3" : "0", values[i]);
+                if (input) config.input = "x", config.input_size = 1;
+                TEST_RUN(&config, &result);
+                EXPECT_VERDICT(code ? SBX_EXITED : SBX_OK, result);
+                EXPECT_EQ(code, result.exit_code);
+                EXPECT_STREQ("0 taken\n", result.out.data);
+                sbx_free(&result);
+            }
+}
+
+/* ==== Each end has its own verdict ============================================================ */
+
+UTEST(seed, S5_each_violation_has_its_verdict) {
+    sbx_config config = {0};
+    sbx_result result;
+    char dir[PATH_MAX];
+    config.grace_ms = -1;
+    result = RUN_CHILD(&config, "exit", "0");
+    EXPECT_EQ((int)SBX_OK, (int)result.verdict);
+    sbx_free(&result);
+    config.timeout_ms = 150;
+    result = RUN_CHILD(&config, "sleep");
+    EXPECT_EQ((int)SBX_TIMED_OUT, (int)result.verdict);
+    sbx_free(&result);
+    config.timeout_ms = 0;
+    config.output_bytes = 10;
+    result = RUN_CHILD(&config, "flood", "out");
+    EXPECT_EQ((int)SBX_OUTPUT_LIMIT, (int)result.verdict);
+    sbx_free(&result);
+    config.output_bytes = 0;
+    config.memory_bytes = 40 << 20;
+    result = RUN_CHILD(&config, "memory", "own", "200");
+    EXPECT_EQ((int)SBX_MEMORY_LIMIT, (int)result.verdict);
+    sbx_free(&result);
+    config.memory_bytes = 0;
+    config.file_bytes = 1000;
+    test_tmpdir(dir);
+    result = RUN_CHILD(&config, "fill_file", test_text("%s/file", dir), "5000");
+    EXPECT_EQ((int)SBX_FILE_LIMIT, (int)result.verdict);
+    EXPECT_EQ(0, result.certain); /* SIGXFSZ is what one would raise to look like it */
+    sbx_free(&result);
+    result = RUN_CHILD(&config, "fill_file", test_text("%s/file", dir), "1000");
+    EXPECT_EQ((int)SBX_OK, (int)result.verdict); /* exactly the limit is fine */
+    sbx_free(&result);
+    test_remove_tree(dir);
+}
+
+/* Timeout, memory, failed, invalid, unavailable: none can be taken for another. */
+UTEST(seed, A12_error_kinds_are_distinct) {
+    static const char *const missing[] = {"no-such-program-anywhere", NULL};
+    sbx_config config = {0};
+    sbx_result result;
+    config.argv = missing;
+    TEST_RUN(&config, &result);
+    EXPECT_TRUE(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_EXEC);
+    EXPECT_NE(0, result.sys_errno);
+    EXPECT_STREQ("", test_lacks(result.message, "no-such-program-anywhere"));
+    sbx_free(&result);
+    config.timeout_ms = -5;
+    TEST_RUN(&config, &result);
+    EXPECT_TRUE(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_CONFIG);
+    sbx_free(&result);
+    config.timeout_ms = 0;
+    config.cwd = "/nowhere";
+    result = RUN_CHILD(&config, "exit", "0");
+    EXPECT_TRUE(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_CWD);
+    sbx_free(&result);
+    config.cwd = NULL;
+    result = RUN_CHILD(&config, "exit", "1");
+    EXPECT_TRUE(result.verdict == SBX_EXITED && result.step == SBX_STEP_NONE);
+    sbx_free(&result);
+}
+
+static const char *likely(const char *text, int code, long long space, sbx_verdict verdict,
+                          int certain) {
+    sbx_config config = {0};
+    sbx_result result;
+    const char *flaw;
+    config.argv = test_child_argv("say", "", text, test_text("%d", code));
+    config.address_space_bytes = space;
+    if (*(flaw = test_run(&config, &result))) return flaw;
+    if (result.verdict != verdict || (certain >= 0 && result.certain != certain))
+        return test_text("%s / %lld: %s, certain %d", text, space, result.message, result.certain);
+    sbx_free(&result);
+    return "";
+}
+
+UTEST(seed, S10_memory_is_judged_by_evidence) {
+    static const char *const texts[] = {
+        "MemoryError\n", "terminate called after throwing an instance of 'std::bad_alloc'\n",
+        "java.lang.OutOfMemoryError: Java heap space\n", "sh: Cannot allocate memory\n",
+        "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n",
+        "fatal error: out of memory\n"};
+    sbx_config config = {0};
+    sbx_result result;
+    unsigned i;
+    for (i = 0; i < sizeof texts / sizeof *texts; i++) {
+        EXPECT_STREQ("", likely(texts[i], 1, 1 << 30, SBX_MEMORY_LIMIT, 0));
+        EXPECT_STREQ("", likely(texts[i], 1, 0, SBX_EXITED, 1)); /* no limit to blame */
+        EXPECT_STREQ("", likely(texts[i], 0, 1 << 30, SBX_OK, -1));
+    }
+    EXPECT_STREQ("", likely("all is well\n", 1, 1 << 30, SBX_EXITED, -1));
+    result = RUN_CHILD(&config, "crash", "null");
+    EXPECT_TRUE(result.verdict == SBX_CRASHED && result.certain);
+    sbx_free(&result);
+    config.memory_bytes = 1 << 30;
+    result = RUN_CHILD(&config, "crash", "null"); /* a plain segfault under a limit as well */
+    EXPECT_EQ((int)SBX_CRASHED, (int)result.verdict);
+    EXPECT_EQ(SIGSEGV, result.signal);
+    if (!test_is_portable()) EXPECT_EQ(1, result.certain);
+    sbx_free(&result);
+    config.memory_bytes = 0;
+    config.address_space_bytes = 1 << 30;
+    result = RUN_CHILD(&config, "crash", "null");
+    EXPECT_EQ((int)SBX_CRASHED, (int)result.verdict);
+    sbx_free(&result);
+    result = RUN_CHILD(&config, "exit", "139"); /* looks like a segfault in a shell */
+    EXPECT_EQ((int)SBX_EXITED, (int)result.verdict);
+    sbx_free(&result);
+    result = RUN_CHILD(&config, "raise", test_text("%d", SIGKILL));
+    EXPECT_EQ((int)SBX_CRASHED, (int)result.verdict);
+    sbx_free(&result);
+    config.address_space_bytes = 100 << 20;
+    result = RUN_CHILD(&config, "malloc", "handled");
+    EXPECT_EQ((int)SBX_MEMORY_LIMIT, (int)result.verdict);
+    EXPECT_EQ(0, result.certain);
+    sbx_free(&result);
+}
+
+/* ==== What the result tells =================================================================== */
+
+UTEST(seed, C5_timeout_names_the_limit) {
+    static const char *const argv[] = {"sleep", "20", NULL};
+    const char *limit = test_clock_can_move() ? "15000" : "600"; /* what test_run_late takes */
+    sbx_config config = {0};
+    sbx_result result = test_run_child_late(utest_result, &config, "", argv);
+    EXPECT_EQ(1, result.certain);
+    EXPECT_STREQ(test_text("'sleep' ran past its %s ms limit and was killed", limit),
+                 result.message);
+    EXPECT_TRUE(result.evidence & SBX_SAW_DEADLINE);
+    EXPECT_EQ(SIGTERM, result.signal); /* sleep does not mind the first one */
+    EXPECT_EQ(-1, result.exit_code);
+    sbx_free(&result);
+    config.argv = NULL;
+    config.command = "sleep 20; exit 0";
+    config.grace_ms = -1;
+    EXPECT_STREQ("", test_run_late(&config, "", &result));
+    EXPECT_STREQ(test_text("'sh' ran past its %s ms limit and was killed", limit), result.message);
+    EXPECT_EQ(SIGKILL, result.signal);
+    sbx_free(&result);
+    config.timeout_ms = 70; /* and in real time: not earlier than that */
+    TEST_RUN(&config, &result);
+    EXPECT_EQ((int)SBX_TIMED_OUT, (int)result.verdict);
+    EXPECT_GE(result.wall_us, 70000LL);
+    EXPECT_STREQ("", test_lacks(result.message, " 70 ms"));
+    sbx_free(&result);
+}
+
+/* Every limit is named with its number, whatever ended the run. */
+UTEST(seed, C5_every_message_names_program_and_number) {
+    sbx_config config = {0};
+    sbx_result result;
+    result = RUN_CHILD(&config, "exit", "3");
+    EXPECT_STREQ("'child' exited with code 3", result.message);
+    sbx_free(&result);
+    result = RUN_CHILD(&config, "raise", test_text("%d", SIGSEGV));
+    EXPECT_STREQ("", test_lacks(result.message, "'child'"));
+    EXPECT_STREQ("", test_lacks(result.message, "SIGSEGV"));
+    sbx_free(&result);
+    config.output_bytes = 777;
+    result = RUN_CHILD(&config, "write", "0", "778");
+    EXPECT_STREQ("", test_lacks(result.message, "'child'"));
+    EXPECT_STREQ("", test_lacks(result.message, "777"));
+    sbx_free(&result);
+    config.output_bytes = 0;
+    config.cpu_ms = 1000; /* whole seconds where nothing finer is watched */
+    if (!test_is_portable()) config.cpu_ms = 60;
+    result = RUN_CHILD(&config, "burn", "user", "1", "15000");
+    EXPECT_EQ((int)SBX_CPU_LIMIT, (int)result.verdict);
+    EXPECT_STREQ("", test_lacks(result.message, "'child'"));
+    EXPECT_STREQ("", test_lacks(result.message, test_is_portable() ? "1000" : "60 ms"));
+    sbx_free(&result);
+    config.cpu_ms = 0;
+    config.memory_bytes = 50000000;
+    result = RUN_CHILD(&config, "memory", "own", "200");
+    EXPECT_EQ((int)SBX_MEMORY_LIMIT, (int)result.verdict);
+    EXPECT_STREQ("", test_lacks(result.message, "'child'"));
+    EXPECT_STREQ("", test_lacks(result.message, "50000000"));
+    sbx_free(&result);
+}
+
+/* Both streams and the code or the signal, whatever happened. */
+UTEST(seed, C6_code_signal_and_both_streams_always) {
+    static const int codes[] = {1, 2, 42, 124, 126, 127, 128, 137, 255};
+    static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGSEGV, SIGPIPE, SIGUSR1};
+    sbx_config config = {0};
+    sbx_result result;
+    unsigned i;
+    for (i = 0; i < sizeof codes / sizeof *codes; i++) {
+        result = RUN_CHILD(&config, "say", "out", " err \n", test_text("%d", codes[i]));
+        EXPECT_EQ((int)SBX_EXITED, (int)result.verdict);
+        EXPECT_EQ(codes[i], result.exit_code);
+        EXPECT_EQ(0, result.signal);
+        EXPECT_EQ(1, result.certain);
+        EXPECT_STREQ("out", result.out.data);
+        EXPECT_STREQ(" err \n", result.err.data); /* as it was written: nothing is stripped */
+        sbx_free(&result);
+    }
+    for (i = 0; i < sizeof signals / sizeof *signals; i++) {
+        config.argv = NULL;
+        config.command = test_text("echo out; echo err >&2; kill -%d $$", signals[i]);
+        TEST_RUN(&config, &result);
+        EXPECT_EQ((int)SBX_CRASHED, (int)result.verdict);
+        EXPECT_EQ(signals[i], result.signal);
+        EXPECT_EQ(-1, result.exit_code);
+        EXPECT_STREQ("out\n", result.out.data);
+        EXPECT_STREQ("err\n", result.err.data);
+        sbx_free(&result);
+    }
+    config.command = NULL;
+    config.grace_ms = -1;
+    result = SHELL_LATE(&config, "out\n", "echo err >&2; echo out; exec sleep 20");
+    EXPECT_STREQ("out\n", result.out.data);
+    EXPECT_STREQ("err\n", result.err.data);
+    sbx_free(&result);
+}
+
+UTEST(seed, A2_result_tells_times_and_totals) {
+    sbx_config config = {0};
+    sbx_result result;
+    result = RUN_CHILD(&config, "sleep", "120", "9");
+    EXPECT_EQ((int)SBX_EXITED, (int)result.verdict); /* no error of the sandbox */
+    EXPECT_EQ((int)SBX_STEP_NONE, (int)result.step);
+    EXPECT_EQ(0, result.sys_errno);
+    EXPECT_EQ(9, result.exit_code);
+    EXPECT_GE(result.wall_us, 120000LL);
+    EXPECT_LT(result.wall_us, 20000000LL);
+    sbx_free(&result);
+    result = RUN_CHILD(&config, "burn", "user", "1", "150");
+    EXPECT_EQ((int)SBX_OK, (int)result.verdict);
+    EXPECT_GE(result.user_us + result.system_us, 140000LL);
+    EXPECT_LT(result.user_us + result.system_us, 10000000LL);
+    sbx_free(&result);
+    result = RUN_CHILD(&config, "burn", "system", "1", "150");
+    EXPECT_GE(result.system_us, 30000LL);
+    EXPECT_GE(result.user_us + result.system_us, 140000LL);
+    sbx_free(&result);
+    result = RUN_CHILD(&config, "write", "1234", "567");
+    EXPECT_EQ(1234ULL, result.out.total);
+    EXPECT_EQ(567ULL, result.err.total);
+    EXPECT_FALSE(result.out.truncated || result.err.truncated);
+    sbx_free(&result);
+}

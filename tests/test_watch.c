@@ -1,0 +1,376 @@
+/* Limits on all processes of a run together, which the host watches: memory, CPU time, peak. */
+#include "test.h"
+
+#include <sys/mman.h>
+
+/* ==== Memory of all processes together ======================================================== */
+
+/* In portable mode the limit is RLIMIT_AS: asking fails, and the child says so. */
+static void expect_memory(int *utest_result, const char *how, const char *mb, const char *processes,
+                          long long limit_mb, sbx_verdict verdict) {
+    sbx_config config = {0};
+    sbx_result result;
+    config.argv = test_child_argv("memory", how, mb, processes, verdict == SBX_OK ? "200" : "5000");
+    config.memory_bytes = limit_mb * MB;
+    config.timeout_ms = LONG_MS;
+    config.grace_ms = -1;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(verdict, result);
+    EXPECT_TRUE(result.enforced & (test_is_portable() ? SBX_BY_RLIMIT_AS : SBX_BY_WATCH));
+    if (verdict == SBX_MEMORY_LIMIT) {
+        EXPECT_EQ(test_is_portable() ? 0 : 1, result.certain);
+        if (!test_is_portable()) EXPECT_TRUE(result.evidence & SBX_SAW_MEMORY_SUM);
+        if (!test_is_portable()) EXPECT_EQ(SIGKILL, result.signal); /* at once, not afterwards */
+        EXPECT_NE((char *)NULL, strstr(result.message, "memory"));
+    }
+    if (result.peak_bytes >= 0 && !test_is_portable()) {
+        if (verdict == SBX_MEMORY_LIMIT) EXPECT_GT(result.peak_bytes, limit_mb * MB);
+        if (verdict == SBX_OK) EXPECT_LT(result.peak_bytes, limit_mb * MB);
+        EXPECT_LT(result.peak_bytes, 512 * MB); /* all that the child ever uses */
+    }
+    sbx_free(&result);
+}
+
+UTEST(attack, a18_memory_in_one_process) {
+    expect_memory(utest_result, "own", "200", "1", 64, SBX_MEMORY_LIMIT);
+    expect_memory(utest_result, "shared", "200", "1", 64, SBX_MEMORY_LIMIT);
+}
+
+UTEST(attack, a18_memory_in_eight_processes) {
+    if (test_is_portable()) /* each is far from the limit, and only that is seen */
+        expect_memory(utest_result, "own", "20", "8", 64, SBX_OK);
+    else
+        expect_memory(utest_result, "own", "20", "8", 64, SBX_MEMORY_LIMIT);
+}
+
+UTEST(attack, a18_memory_inside_the_limit) {
+    expect_memory(utest_result, "own", "15", "4", 128, SBX_OK);
+}
+
+/* Eight processes that share 30 MB use 30 MB, not 240; also while they come and go. */
+UTEST(attack, a18_shared_pages_count_once) {
+    expect_memory(utest_result, "once", "30", "8", 96, SBX_OK);
+    expect_memory(utest_result, "churn", "30", "8", 96, SBX_OK);
+    expect_memory(utest_result, "relay", "60", "1", 80, SBX_OK);
+}
+
+/* What the sizes in /proc do not show: a process whose first thread has ended, one that came while
+   all looked too large anyway, and pages that are there once, but at three addresses. */
+UTEST(attack, a18_sizes_that_mislead) {
+    if (test_is_portable()) UTEST_SKIP("nobody looks");
+    expect_memory(utest_result, "leaderless", "200", "1", 64, SBX_MEMORY_LIMIT);
+    expect_memory(utest_result, "late", "40", "1", 64, SBX_MEMORY_LIMIT);
+    expect_memory(utest_result, "mapped", "30", "1", 64, SBX_OK);
+}
+
+/* In use, not reserved: what node, Go, Java and sanitizers do is fine under memory_bytes. */
+UTEST(pitfall, P29_reserved_memory_is_not_used_memory) {
+    sbx_config config = {0};
+    sbx_result result;
+    config.memory_bytes = 100 << 20;
+    result = RUN_CHILD(&config, "reserve", "4000", "20", "60");
+    if (test_is_portable()) { /* documented there: each process's address space */
+        EXPECT_EQ((int)SBX_MEMORY_LIMIT, (int)result.verdict);
+        EXPECT_TRUE(result.enforced & SBX_BY_RLIMIT_AS);
+        EXPECT_EQ(0, result.certain);
+    } else {
+        EXPECT_EQ((int)SBX_OK, (int)result.verdict);
+        EXPECT_LT(result.peak_bytes, 100LL << 20);
+        EXPECT_GE(result.peak_bytes, 20LL << 20);
+    }
+    sbx_free(&result);
+    if (test_is_portable()) return;
+    result = RUN_CHILD(&config, "reserve", "4000", "300", "2000");
+    EXPECT_EQ((int)SBX_MEMORY_LIMIT, (int)result.verdict);
+    EXPECT_EQ(1, result.certain);
+    EXPECT_GT(result.peak_bytes, 100LL << 20);
+    sbx_free(&result);
+}
+
+#ifdef __linux__
+UTEST(tree, a18_memory_of_orphans) {
+    NEED_TREE();
+    EXPECT_WELL(memory_holds(SBX_CONTAIN_TREE));
+}
+
+static int fn_grows(void *arg, void *ret, size_t size) {
+    size_t i, most = 512u << 20;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    char *block = (char *)mmap(NULL, most, PROT_READ | PROT_WRITE, flags, -1, 0);
+    (void)arg, (void)ret, (void)size;
+    if (block == (char *)MAP_FAILED) return 1;
+    for (i = 0; i < most; i += 4096) block[i] = 1;
+    test_sleep_ms(3000);
+    return 0;
+}
+
+/* Each fork keeps what there is so far: none of it is private any more. */
+static int fn_shares(void *arg, void *ret, size_t size) {
+    int i;
+    (void)arg, (void)ret, (void)size;
+    for (i = 0; i < 6; i++) {
+        void *block =
+            mmap(NULL, 30 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (block == MAP_FAILED) return 1;
+        memset(block, 1, 30 * MB);
+        if (fork() == 0) test_sleep_ms(3000), _exit(0);
+    }
+    test_sleep_ms(3000);
+    return 0;
+}
+
+/* A page here and there, of zeros: hardly any memory, but for the tables that tell where it is. */
+static int fn_tables(void *arg, void *ret, size_t size) {
+    size_t step = 2u << 20, most = 64 * 1024 * step, i;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    volatile char *block = (volatile char *)mmap(NULL, most, PROT_READ, flags, -1, 0);
+    (void)arg, (void)ret, (void)size;
+    if (block == (volatile char *)MAP_FAILED) return 7;
+    for (i = 0; i < most; i += step) (void)block[i];
+    test_sleep_ms(3000);
+    return 0;
+}
+
+static void call_with_64_mb(sbx_fn fn, sbx_result *result) {
+    sbx_config config = {0};
+    config.contain = SBX_CONTAIN_TREE;
+    config.memory_bytes = 64 * MB;
+    config.timeout_ms = LONG_MS;
+    sbx_call(&config, fn, NULL, NULL, 0, result);
+}
+
+UTEST(tree, call_that_uses_memory) {
+    static const sbx_fn fn[] = {fn_grows, fn_shares, fn_tables};
+    sbx_result result;
+    int i;
+    NEED_TREE();
+    for (i = 0; i < 3; i++) {
+        call_with_64_mb(fn[i], &result);
+        if (result.exit_code != 7) { /* no 128 GB of addresses */
+            EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+            EXPECT_EQ(1, result.certain);
+        }
+        EXPECT_FALSE(test_has_children());
+        sbx_free(&result);
+    }
+}
+#endif
+
+#if defined(__linux__) && !defined(SBX_NO_LINUX)
+UTEST(tree, page_tables_are_memory) {
+    sbx_config config = {0};
+    sbx_result result;
+    NEED_TREE();
+    config.argv = test_child_argv("page_tables");
+    config.contain = SBX_CONTAIN_TREE;
+    config.memory_bytes = 64 * MB;
+    TEST_RUN(&config, &result);
+    if (result.exit_code == 7) UTEST_SKIP("no 64 GB of addresses");
+    EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+    sbx_free(&result);
+}
+#endif
+
+/* ==== How fast, how exact ===================================================================== */
+
+#ifdef __linux__
+/* 16 MB or 10 % too much, the larger of the two. The best of a few tries, since other programs may
+   keep the host from looking. */
+static void expect_small_overshoot(int *utest_result, long long limit, const char *how) {
+    long long best = LLONG_MAX, most = limit / 10 > 16 * MB ? limit / 10 : 16 * MB, over;
+    int i;
+    for (i = 0; i < 6 && best > most; i++) {
+        EXPECT_WELL(tree_overshoot(limit, how, &over));
+        if (over < best) best = over;
+    }
+    EXPECT_LE(best, most);
+}
+
+UTEST(tree, memory_overshoot_is_small) {
+    NEED_TREE();
+    expect_small_overshoot(utest_result, 64 * MB, "self");
+    expect_small_overshoot(utest_result, 256 * MB, "self");
+    expect_small_overshoot(utest_result, 64 * MB, "orphan");
+}
+
+/* Within 5 % of what the processes themselves say; the best of a few tries. */
+static void expect_peak(int *utest_result, const char *who, const char *mb, const char *processes,
+                        const char *before, long long limit) {
+    double best = 1e9, off;
+    int i;
+    for (i = 0; i < 6 && best > 0.05; i++) {
+        EXPECT_WELL(tree_peak_error(who, mb, processes, before, limit, &off));
+        if (off < best) best = off;
+    }
+    EXPECT_LE(best, 0.05);
+}
+
+UTEST(tree, peak_of_20_ms_is_seen) {
+    NEED_TREE();
+    expect_peak(utest_result, "self", "100", "1", "0", 400 * MB);
+    expect_peak(utest_result, "self", "100", "1", "300", 400 * MB);
+    expect_peak(utest_result, "children", "40", "4", "300", 400 * MB);
+    expect_peak(utest_result, "self", "100", "1", "0", 0);
+    expect_peak(utest_result, "self", "100", "1", "400", 0);
+}
+
+/* Nobody asked for a limit, so nobody needs to look closely; the peak is wanted all the same. */
+UTEST(tree, peak_of_a_child_without_a_limit) {
+    NEED_TREE();
+    expect_peak(utest_result, "children", "60", "1", "200", 0);
+}
+#endif
+
+/* ==== CPU time of all processes together ====================================================== */
+
+#ifdef __linux__
+static void expect_cpu_limit(int *utest_result, const char *processes, const char *slice,
+                             long long cpu_ms) {
+    sbx_config config = {0};
+    sbx_result result;
+    test_tether tether;
+    ASSERT_TRUE(test_tether_open(&tether));
+    config.argv = test_child_argv("tree_burn", tether.path, processes, slice);
+    config.contain = SBX_CONTAIN_TREE;
+    config.cpu_ms = cpu_ms;
+    config.timeout_ms = LONG_MS;
+    config.grace_ms = -1;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_CPU_LIMIT, result);
+    EXPECT_EQ(1, result.certain);
+    EXPECT_TRUE(result.evidence & SBX_SAW_CPU_SUM);
+    EXPECT_GE(result.wall_us * sysconf(_SC_NPROCESSORS_ONLN), 900 * cpu_ms); /* not too early */
+    EXPECT_FALSE(test_tether_held(&tether));
+    EXPECT_TRUE(test_tether_close(&tether));
+    sbx_free(&result);
+}
+
+UTEST(tree, a16_four_burning_orphans) {
+    NEED_TREE();
+    expect_cpu_limit(utest_result, "4", "0", 1000);
+}
+
+/* Each of them is gone before it has spent much. */
+UTEST(tree, a16_burning_relay) {
+    NEED_TREE();
+    expect_cpu_limit(utest_result, "4", "40", 400);
+}
+
+/* Documented as not stopped: lives shorter than a clock tick that nobody waits for leave no trace
+   between two looks. The deadline ends them at the latest. */
+UTEST(tree, a16_burning_relay_of_short_lives) {
+    sbx_config config = {0};
+    sbx_result result;
+    test_tether tether;
+    NEED_TREE();
+    ASSERT_TRUE(test_tether_open(&tether));
+    config.argv = test_child_argv("tree_burn", tether.path, "4", "4");
+    config.contain = SBX_CONTAIN_TREE;
+    config.cpu_ms = 400;
+    config.timeout_ms = 1500;
+    config.grace_ms = -1;
+    TEST_RUN(&config, &result);
+    EXPECT_TRUE(result.verdict == SBX_TIMED_OUT || result.verdict == SBX_CPU_LIMIT);
+    EXPECT_FALSE(test_tether_held(&tether));
+    EXPECT_TRUE(test_tether_close(&tether));
+    sbx_free(&result);
+}
+#endif
+
+#if defined(__linux__) && !defined(SBX_NO_LINUX)
+/* The CPU time of orphans is in the books, too. */
+UTEST(tree, times_are_of_the_whole_tree) {
+    sbx_config config = {0};
+    sbx_result result;
+    NEED_TREE();
+    config.command = "(while :; do :; done) & wait";
+    config.contain = SBX_CONTAIN_TREE;
+    config.cpu_ms = 300;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_CPU_LIMIT, result);
+    EXPECT_GE(result.user_us + result.system_us, 290000);
+    sbx_free(&result);
+}
+#endif
+
+/* ==== Hiding from the watch =================================================================== */
+
+#ifdef __linux__
+/* The program covers its own /proc, or leaves it by chroot: the host must not look there, much less
+   wait there. */
+static const char *hide_from_the_watch(void *how) {
+    sbx_config config = {0};
+    sbx_result result;
+    const char *flaw;
+    config.argv = test_child_argv("tree_hide", (const char *)how, "200", "4000");
+    config.contain = SBX_CONTAIN_TREE;
+    config.memory_bytes = 64 * MB;
+    config.timeout_ms = LONG_MS;
+    flaw = test_run(&config, &result);
+    if (!*flaw && strcmp(result.out.data, "cannot hide\n") != 0 &&
+        result.verdict != SBX_MEMORY_LIMIT) flaw = test_text("%s", result.message);
+    sbx_free(&result);
+    return flaw;
+}
+
+#define HIDES(name)                                                                                \
+    UTEST(tree, a18_hides_behind_##name) {                                                         \
+        NEED_TREE();                                                                               \
+        EXPECT_WELL(in_place(hide_from_the_watch, (void *)(size_t)#name));                         \
+    }
+
+HIDES(tmpfs)
+HIDES(fake)
+HIDES(fifo)
+HIDES(chroot)
+#endif
+
+/* ==== Programs that reserve much and use little =============================================== */
+
+#ifdef __linux__
+static int installed(const char *name) {
+    sbx_config config = {0};
+    config.argv = (const char *const[]){"sh", "-c", "command -v \"$0\" >/dev/null", name, NULL};
+    config.inherit_env = 1;
+    return sbx_run(&config, NULL) == SBX_OK;
+}
+
+static void expect_runs_in_512_mb(int *utest_result, const char *const *argv, const char *out) {
+    sbx_config config = {0};
+    sbx_result result;
+    config.argv = argv;
+    config.inherit_env = 1;
+    config.contain = SBX_CONTAIN_TREE;
+    config.memory_bytes = 512 * MB;
+    config.timeout_ms = 50000; /* their start is slow beside other tests */
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_NE((char *)NULL, strstr(result.out.data, out));
+    EXPECT_FALSE(result.enforced & SBX_BY_RLIMIT_AS);
+    sbx_free(&result);
+}
+
+UTEST(tree, node_in_512_mb) {
+    NEED_TREE();
+    if (!installed("node")) UTEST_SKIP("node is not installed");
+    expect_runs_in_512_mb(utest_result,
+                          (const char *const[]){"node", "-e", "console.log(6 * 7)", NULL}, "42");
+}
+
+UTEST(tree, java_in_512_mb) {
+    NEED_TREE();
+    if (!installed("java")) UTEST_SKIP("java is not installed");
+    expect_runs_in_512_mb(utest_result, (const char *const[]){"java", "--version", NULL}, "");
+}
+
+UTEST(tree, address_sanitizer_in_512_mb) {
+    char own[PATH_MAX];
+    ssize_t size;
+    NEED_TREE();
+    if (!test_is_asan()) UTEST_SKIP("this is no such build");
+    size = readlink("/proc/self/exe", own, sizeof own - 1);
+    ASSERT_GT(size, 0);
+    own[size] = 0;
+    expect_runs_in_512_mb(utest_result, (const char *const[]){own, "--list-tests", NULL}, "tree.");
+}
+#endif
