@@ -203,7 +203,7 @@ static int mode_pwd(int argc, char **argv) {
     return 0;
 }
 
-/* ==== Modes of test_attacks.c and test_host.c ================================================= */
+/* ==== Misbehaviour ============================================================================ */
 
 #ifdef __linux__
 /* The new process is a child of our parent, not of us. */
@@ -832,7 +832,7 @@ static int mode_parent_env(int argc, char **argv) {
     return fd < 0;
 }
 
-/* ==== Modes of test_seeds.c and test_pitfalls.c =============================================== */
+/* ==== Ordinary ways, exactly told ============================================================= */
 
 static int mode_touch(int argc, char **argv) {
     int fd = open(word(argc, argv, 0, ""), O_WRONLY | O_CREAT, 0600);
@@ -1026,7 +1026,7 @@ static int mode_processes(int argc, char **argv) {
     return 0;
 }
 
-/* ==== Modes of test_tree.c, treesoak.c and test_cgroup.c ====================================== */
+/* ==== Whole trees ============================================================================= */
 
 static long *shared_counts; /* visible to all of a bomb: [0] = made so far, [1] = one per starter */
 
@@ -1529,7 +1529,7 @@ static int mode_page_tables(int argc, char **argv) {
     return 0;
 }
 
-/* ==== Attacks on a policy: `child policy SET ...` ============================================ */
+/* ==== Attacks on a policy: `child policy SET ...` ============================================= */
 
 #include "policy_child.c"
 
@@ -1551,7 +1551,7 @@ static const struct mode {
     {"sleep", mode_sleep, "[MS [CODE]]: sleeps, then exits"},
     {"say", mode_say, "OUT [ERR [CODE]]: the two texts"},
     {"pwd", mode_pwd, "its directory"},
-    /* test_attacks.c, test_host.c */
+    /* misbehaviour */
     {"escape", mode_escape, "HOW TETHER [CODE|stay|crash [hold|close|flood]]: one gets away"},
     {"fork_bomb", mode_fork_bomb, "TETHER [LIVE [stay|leave [scatter]]]: forks all the time"},
     {"ignore", mode_ignore, "ignore|catch|block|leave [TETHER]: no signal ends it"},
@@ -1561,7 +1561,8 @@ static const struct mode {
     {"read_some", mode_read_some, "BYTES CODE|kill|close|stay [MS]: reads so much of stdin"},
     {"flood", mode_flood, "out|err|both [CHUNK [stubborn]]: writes without end"},
     {"burn", mode_burn, "user|system|chain PROCESSES MS [ignore]: spends CPU time"},
-    {"memory", mode_memory, "own|shared|once|churn|relay|late|leaderless|mapped MB [PROCESSES [MS]]"},
+    {"memory", mode_memory,
+     "own|shared|once|churn|relay|late|leaderless|mapped MB [PROCESSES [MS]]"},
     {"malloc", mode_malloc, "handled|quiet|unchecked [MB]: until malloc fails"},
     {"recurse", mode_recurse, "without end"},
     {"crash", mode_crash, "null|divide|abort|illegal|bus"},
@@ -1577,7 +1578,7 @@ static const struct mode {
     {"thread", mode_thread, "exit|exec [stay]: its first thread ends, another one goes on"},
     {"ids", mode_ids, "pid, parent, group, session"},
     {"parent_env", mode_parent_env, "reads the environment of its parent"},
-    /* test_seeds.c, test_pitfalls.c */
+    /* ordinary ways, exactly told */
     {"touch", mode_touch, "PATH: makes the file"},
     {"stdin", mode_stdin, "null|pipe|file|terminal|closed, and the number of bytes to its end"},
     {"signals", mode_signals, "the signals it finds blocked or ignored"},
@@ -1590,7 +1591,7 @@ static const struct mode {
     {"reserve", mode_reserve, "MB USED [MS]: reserves much, uses little"},
     {"terminal", mode_terminal, "what it can read from stdin and /dev/tty"},
     {"processes", mode_processes, "COUNT: tells how many it could have at once"},
-    /* test_tree.c, treesoak.c, test_cgroup.c */
+    /* whole trees: test_tree.c, test_watch.c, treesoak.c, test_cgroup.c */
     {"tree_bomb", mode_tree_bomb, "relay|spin|stay[+setsid+parent+stubborn] TETHER LIVE [MOST]"},
     {"tree_hostile", mode_tree_hostile, "HOW TETHER CODE|stay [HOST]: a descendant meddles"},
     {"tree_hide", mode_tree_hide, "tmpfs|fifo|fake|chroot MB [MS]: covers its /proc, uses memory"},

@@ -110,7 +110,7 @@ const char *in_corral(corral *c) { return test_in_copy(corral_guard, c); }
 
 /* ==== The attacks ============================================================================= */
 
-/* The numbers are those of the list of attacks. Time-outs are long enough to get under way; if one
+/* The numbers are those of tests/README.md. Time-outs are long enough to get under way; if one
    comes too early on a slow machine, the attack is only weaker. */
 const tree_attack tree_attacks[] = {
     {"1 setsid", "escape", "setsid", "0", "hold", SBX_OK, 0},

@@ -2,8 +2,8 @@
  *
  * As root it runs twice, as root and as uid 65534, each time in a PID namespace of its own, so that
  * whatever goes wrong goes away with it. Prints one ok or FAILED line per subject; lines with other
- * beginnings are measurements. Linked with test_corral.c, test_util.c and
- * impl.c, finds `child` beside itself. */
+ * beginnings are measurements. Linked with test_corral.c, test_util.c,
+ * test_clock.c and impl.c, finds `child` beside itself. */
 #include "test.h"
 
 UTEST_STATE();
