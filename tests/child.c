@@ -1533,6 +1533,10 @@ static int mode_page_tables(int argc, char **argv) {
 
 #include "policy_child.c"
 
+/* ==== Acts that a net of small tests needs: `child net ACT ...` =============================== */
+
+#include "net_child.c"
+
 /* ==== The table =============================================================================== */
 
 static int mode_list(int argc, char **argv);
@@ -1605,6 +1609,7 @@ static const struct mode {
     {"page_tables", mode_page_tables, "much memory in page tables, and little in pages"},
     /* test_policy.c */
     {"policy", mode_policy, "SET ...: attacks on a policy (policy_child.c)"},
+    {"net", mode_net, "ACT ...: see net_child.c"},
     {NULL, NULL, NULL},
 };
 

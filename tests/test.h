@@ -218,12 +218,23 @@ void test_host_save(test_host *host);
 const char *test_host_diff(const test_host *before); /* "" = unchanged, else what changed */
 int test_count_fds(void);
 int test_has_children(void); /* 1 = some child, live or zombie */
+long long test_host_cpu_us(void); /* CPU time of this thread */
 
 /* A piece of test in a forked copy of the host, for what would spoil the host itself: closed
    descriptors, limits, dispositions. The function answers "" or what went wrong. The copy is in a
    process group of its own and is killed after 30 seconds. What comes back is the function's text,
    or "killed by signal N", "exited with N", "hung". EXPECT_… does not work inside. */
 const char *test_in_copy(const char *(*function)(void *arg), void *arg);
+
+/* The same as an ordinary user: of a host that is root, one whom nobody else is, so that limits of
+   a user count nobody but the copy. Where that cannot be: "skip: ", and why. */
+const char *test_as_user(const char *(*function)(void *arg), void *arg);
+#define TEST_WELL_OR_SKIP(text)                                                                    \
+    do {                                                                                           \
+        const char *test_flaw_ = (text);                                                           \
+        if (strncmp(test_flaw_, "skip: ", 6) == 0) UTEST_SKIP(test_flaw_ + 6);                     \
+        EXPECT_STREQ("", test_flaw_);                                                              \
+    } while (0)
 
 /* ==== Waiting, time, files ==================================================================== */
 
@@ -268,6 +279,7 @@ void test_free(void *block);
 void test_fail_allocation(long nth); /* the nth from now on fails, once; 0 = none */
 long test_allocations(void);         /* since the last test_fail_allocation */
 long test_live_blocks(void);
+size_t test_largest_block(void);     /* asked for since the last test_fail_allocation */
 
 /* ==== A clock that can be moved (tests/test_clock.c) ========================================== */
 

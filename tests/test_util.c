@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <dirent.h>
+#include <grp.h>
 #include <sys/utsname.h>
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -418,12 +419,44 @@ const char *test_in_copy(const char *(*function)(void *arg), void *arg) {
     return test_text("%s", text);
 }
 
+typedef struct user_copy {
+    const char *(*function)(void *arg);
+    void *arg;
+} user_copy;
+
+static const char *as_user(void *arg) {
+    const user_copy *copy = (const user_copy *)arg;
+    if (geteuid() == 0) {
+        uid_t id = 100000 + (uid_t)getpid() % 100000;
+        if (setgroups(0, NULL) < 0 || setgid((gid_t)id) < 0 || setuid(id) < 0)
+            return "skip: root cannot become an ordinary user here";
+#ifdef __linux__
+        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* else /proc/self is root's */
+#endif
+        if (access(test_child(), X_OK) < 0) return "skip: the child is out of reach of others";
+    }
+    return copy->function(copy->arg);
+}
+
+const char *test_as_user(const char *(*function)(void *arg), void *arg) {
+    user_copy copy;
+    copy.function = function;
+    copy.arg = arg;
+    return test_in_copy(as_user, &copy);
+}
+
 /* ==== Waiting, time, files ==================================================================== */
 
 long long test_now_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+long long test_host_cpu_us(void) {
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (long long)used.tv_sec * 1000000 + used.tv_nsec / 1000;
 }
 
 void test_sleep_ms(long long ms) {
@@ -558,19 +591,23 @@ int test_tether_close(test_tether *tether) {
 
 /* Counted without a lock: a forked child may call these while another thread of the host did. */
 static long fail_in, allocations, live_blocks;
+static size_t largest_block;
 
 void test_fail_allocation(long nth) {
     allocations = 0;
+    largest_block = 0;
     fail_in = nth;
 }
 
 long test_allocations(void) { return __sync_add_and_fetch(&allocations, 0); }
 long test_live_blocks(void) { return __sync_add_and_fetch(&live_blocks, 0); }
+size_t test_largest_block(void) { return largest_block; }
 
 void *test_realloc(void *block, size_t size) {
     void *result;
     long nth = __sync_add_and_fetch(&allocations, 1);
     if (fail_in && nth == fail_in) return NULL;
+    if (size > largest_block) largest_block = size;
     result = realloc(block, size ? size : 1);
     if (result && !block) __sync_add_and_fetch(&live_blocks, 1);
     return result;

@@ -1,0 +1,71 @@
+/* The part of child.c for behaviours that are small and easily lost: `child net ACT [arguments]`. */
+
+/* Burns under a name that looks like the rest of a line of /proc/PID/stat. */
+static int net_named(int argc, char **argv) {
+#ifdef __linux__
+    prctl(PR_SET_NAME, "x) R 1 1", 0, 0, 0);
+#endif
+    burn("user", number(argc, argv, 0, 5000));
+    return 0;
+}
+
+/* COUNT children, one after the other, that burn MS each; they are waited for, or nobody collects
+   what they used. Prints what all have used in us. */
+static int net_burners(int argc, char **argv) {
+    long long count = number(argc, argv, 0, 10), ms = number(argc, argv, 1, 10), i;
+    int ignored = strcmp(word(argc, argv, 2, "waited"), "ignored") == 0;
+    struct rusage self, children;
+    if (count > 2000 || count * ms > 6000) return 96;
+    if (ignored) signal(SIGCHLD, SIG_IGN);
+    for (i = 0; i < count; i++) {
+        pid_t pid = spawn();
+        if (pid == 0) {
+            burn("user", ms);
+            _exit(0);
+        }
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+        }
+    }
+    getrusage(RUSAGE_SELF, &self);
+    getrusage(RUSAGE_CHILDREN, &children);
+    printf("%lld\n", (self.ru_utime.tv_sec + self.ru_stime.tv_sec + children.ru_utime.tv_sec +
+                      children.ru_stime.tv_sec) * 1000000LL +
+                         self.ru_utime.tv_usec + self.ru_stime.tv_usec +
+                         children.ru_utime.tv_usec + children.ru_stime.tv_usec);
+    return 0;
+}
+
+/* Burns MS, then sends itself the signal. */
+static int net_burn_and_raise(int argc, char **argv) {
+    burn("user", number(argc, argv, 0, 100));
+    raise((int)number(argc, argv, 1, SIGKILL));
+    return 94;
+}
+
+/* Uses MB for MS, then aborts or exits with the code. */
+static int net_use(int argc, char **argv) {
+    const char *then = word(argc, argv, 2, "0");
+    if (number(argc, argv, 0, 1) > 512) return 96;
+    if (touch_memory(number(argc, argv, 0, 1), MAP_PRIVATE) != 0) return 1;
+    say("ready\n");
+    sleep_ms(number(argc, argv, 1, 0));
+    if (strcmp(then, "abort") == 0) abort();
+    return atoi(then);
+}
+
+static const struct net_act {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} net_acts[] = {
+    {"named", net_named},
+    {"burners", net_burners},
+    {"burn_and_raise", net_burn_and_raise},
+    {"use", net_use},
+};
+
+static int mode_net(int argc, char **argv) {
+    size_t i;
+    for (i = 0; argc > 0 && i < sizeof net_acts / sizeof *net_acts; i++)
+        if (strcmp(net_acts[i].name, argv[0]) == 0) return net_acts[i].run(argc - 1, argv + 1);
+    return 98;
+}
