@@ -53,6 +53,44 @@ static int net_use(int argc, char **argv) {
     return atoi(then);
 }
 
+static void say_term(int number_of_signal) {
+    (void)number_of_signal;
+    say("TERM\n");
+}
+
+/* Touches STEP more MB every MS up to MB, and says so when it gets SIGTERM. */
+static int net_grow(int argc, char **argv) {
+    long long mb = number(argc, argv, 0, 100), step = number(argc, argv, 1, 1), have;
+    if (mb > 512 || step < 1) return 96;
+    signal(SIGTERM, say_term);
+    say("ready\n");
+    for (have = 0; have < mb; have += step) {
+        if (touch_memory(step, MAP_PRIVATE) != 0) return 1;
+        sleep_ms(number(argc, argv, 2, 5));
+    }
+    return 0;
+}
+
+/* A system call that no policy allows. */
+static int net_forbidden(int argc, char **argv) {
+    (void)argc, (void)argv;
+    signal(SIGTERM, say_term);
+    say("ready\n");
+#ifdef __linux__
+    say(ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0 ? "refused\n" : "done\n");
+#endif
+    return 0;
+}
+
+/* More output than it may write, then CPU time, whatever signals come. */
+static int net_flood_and_burn(int argc, char **argv) {
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGXCPU, SIG_IGN);
+    write_pattern(1, 20000);
+    burn("user", number(argc, argv, 0, 1000));
+    return 0;
+}
+
 static const struct net_act {
     const char *name;
     int (*run)(int argc, char **argv);
@@ -61,6 +99,9 @@ static const struct net_act {
     {"burners", net_burners},
     {"burn_and_raise", net_burn_and_raise},
     {"use", net_use},
+    {"grow", net_grow},
+    {"forbidden", net_forbidden},
+    {"flood_and_burn", net_flood_and_burn},
 };
 
 static int mode_net(int argc, char **argv) {
