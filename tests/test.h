@@ -229,12 +229,6 @@ const char *test_in_copy(const char *(*function)(void *arg), void *arg);
 /* The same as an ordinary user: of a host that is root, one whom nobody else is, so that limits of
    a user count nobody but the copy. Where that cannot be: "skip: ", and why. */
 const char *test_as_user(const char *(*function)(void *arg), void *arg);
-#define TEST_WELL_OR_SKIP(text)                                                                    \
-    do {                                                                                           \
-        const char *test_flaw_ = (text);                                                           \
-        if (strncmp(test_flaw_, "skip: ", 6) == 0) UTEST_SKIP(test_flaw_ + 6);                     \
-        EXPECT_STREQ("", test_flaw_);                                                              \
-    } while (0)
 
 /* ==== Waiting, time, files ==================================================================== */
 
