@@ -1,4 +1,4 @@
-/* The part of child.c for behaviours that are small and easily lost: `child net ACT [arguments]`. */
+/* The part of child.c for behaviours that are small and easily lost: `child net ACT ...`. */
 
 /* Burns under a name that looks like the rest of a line of /proc/PID/stat. */
 static int net_named(int argc, char **argv) {
@@ -29,9 +29,10 @@ static int net_burners(int argc, char **argv) {
     getrusage(RUSAGE_SELF, &self);
     getrusage(RUSAGE_CHILDREN, &children);
     printf("%lld\n", (self.ru_utime.tv_sec + self.ru_stime.tv_sec + children.ru_utime.tv_sec +
-                      children.ru_stime.tv_sec) * 1000000LL +
-                         self.ru_utime.tv_usec + self.ru_stime.tv_usec +
-                         children.ru_utime.tv_usec + children.ru_stime.tv_usec);
+                      children.ru_stime.tv_sec) *
+                             1000000LL +
+                         self.ru_utime.tv_usec + self.ru_stime.tv_usec + children.ru_utime.tv_usec +
+                         children.ru_stime.tv_usec);
     return 0;
 }
 

@@ -273,7 +273,7 @@ void test_free(void *block);
 void test_fail_allocation(long nth); /* the nth from now on fails, once; 0 = none */
 long test_allocations(void);         /* since the last test_fail_allocation */
 long test_live_blocks(void);
-size_t test_largest_block(void);     /* asked for since the last test_fail_allocation */
+size_t test_largest_block(void); /* asked for since the last test_fail_allocation */
 
 /* ==== A clock that can be moved (tests/test_clock.c) ========================================== */
 

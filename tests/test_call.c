@@ -661,8 +661,8 @@ UTEST(call, stack_ends_at_a_guard_page) {
     char below[16] = "?";
     NEED_TREE();
     config.contain = SBX_CONTAIN_TREE;
-    EXPECT_EQ(SBX_OK, (int)sbx_call(&config, fn_looks_below_its_stack, NULL, below, sizeof below,
-                                    &result));
+    EXPECT_EQ(SBX_OK,
+              (int)sbx_call(&config, fn_looks_below_its_stack, NULL, below, sizeof below, &result));
     EXPECT_STREQ("---p", below);
     sbx_free(&result);
 }
@@ -890,7 +890,8 @@ static int fn_waits_for_a_look(void *arg, void *ret, size_t size) {
 static const char *call_of_a_large_host(void *arg) {
     static const sbx_contain contain[] = {SBX_CONTAIN_GROUP, SBX_CONTAIN_AUTO};
     size_t size = 300 * MB;
-    char *block = (char *)mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *block =
+        (char *)mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     int i;
     (void)arg;
     TEST_MUST(block != (char *)MAP_FAILED);
@@ -902,7 +903,8 @@ static const char *call_of_a_large_host(void *arg) {
         config.memory_bytes = i ? 100 * MB : 0;
         TEST_MUST(sbx_call(&config, fn_waits_for_a_look, NULL, NULL, 0, &result) == SBX_OK);
         if (result.peak_bytes > 60 * MB)
-            return test_text("peak_bytes = %lld of contain = %d", result.peak_bytes, (int)contain[i]);
+            return test_text("peak_bytes = %lld of contain = %d", result.peak_bytes,
+                             (int)contain[i]);
         TEST_MUST(result.peak_bytes > 0); /* it was looked at */
         sbx_free(&result);
     }

@@ -1549,7 +1549,8 @@ UTEST(config, largest_values_are_exact) {
         *value = largest[i].most;
         TEST_RUN(&config, &result);
         /* What this system cannot limit, or not for this user, is another refusal. */
-        if (result.verdict != SBX_OK) EXPECT_EQ_MSG((int)SBX_STEP_LIMITS, (int)result.step, result.message);
+        if (result.verdict != SBX_OK)
+            EXPECT_EQ_MSG((int)SBX_STEP_LIMITS, (int)result.step, result.message);
         sbx_free(&result);
         ++*value;
         TEST_RUN(&config, &result);

@@ -1468,7 +1468,8 @@ static const char *under_signals_to_its_group(void *arg) {
     pid_t pest;
     int i;
     (void)arg;
-    noted = (shared_note *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    noted =
+        (shared_note *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     TEST_MUST(noted != (shared_note *)MAP_FAILED);
     noted->host = getpid();
     memset(&action, 0, sizeof action);

@@ -584,13 +584,15 @@ UTEST(seed, A2_result_tells_times_and_totals) {
 /* ==== Names of signals ======================================================================== */
 
 UTEST(verdict, every_signal_has_its_name_in_the_message) {
-#define SIGNAL(name) {SIG##name, "(SIG" #name ")"}
+#define SIGNAL(name)                                                                               \
+    { SIG##name, "(SIG" #name ")" }
     static const struct {
         int number;
         const char *name;
-    } signals[] = {SIGNAL(HUP),  SIGNAL(INT),  SIGNAL(QUIT), SIGNAL(ILL),  SIGNAL(TRAP), SIGNAL(ABRT),
-                   SIGNAL(BUS),  SIGNAL(FPE),  SIGNAL(KILL), SIGNAL(USR1), SIGNAL(SEGV), SIGNAL(USR2),
-                   SIGNAL(PIPE), SIGNAL(ALRM), SIGNAL(TERM), SIGNAL(XCPU), SIGNAL(XFSZ), SIGNAL(SYS)};
+    } signals[] = {SIGNAL(HUP),  SIGNAL(INT),  SIGNAL(QUIT), SIGNAL(ILL),  SIGNAL(TRAP),
+                   SIGNAL(ABRT), SIGNAL(BUS),  SIGNAL(FPE),  SIGNAL(KILL), SIGNAL(USR1),
+                   SIGNAL(SEGV), SIGNAL(USR2), SIGNAL(PIPE), SIGNAL(ALRM), SIGNAL(TERM),
+                   SIGNAL(XCPU), SIGNAL(XFSZ), SIGNAL(SYS)};
 #undef SIGNAL
     size_t i;
     for (i = 0; i < sizeof signals / sizeof *signals; i++) {
