@@ -131,7 +131,8 @@ threads() {
 treesoak() {
     dir=$(mktemp -d "${TMPDIR:-/tmp}/sbx-soak.XXXXXX") && chmod 755 "$dir" || return
     if $CC -std=c99 -O1 -g -Wall -Wextra -pthread -o "$dir/treesoak" tests/treesoak.c \
-        tests/test_corral.c tests/test_util.c tests/test_clock.c tests/impl.c >"$log" 2>&1 && cp "$BUILD/child" "$dir"; then
+        tests/test_corral.c tests/test_util.c tests/test_clock.c tests/impl.c >"$log" 2>&1 &&
+        cp "$BUILD/child" "$dir"; then
         "$dir/treesoak" "${REPETITIONS:-200}" || failed=1 # prints its own lines
     else
         verdict "treesoak.c compiles" 1

@@ -455,7 +455,7 @@ UTEST(cgroup, removed_after_every_end) {
     sbx_free(&result);
     config.argv = test_child_argv("sleep");
     box = sbx_start(&config, &result);
-    ASSERT_NE((sbx *)NULL, box);
+    ASSERT_TRUE(box != NULL);
     EXPECT_EQ(1, groups_left());
     sbx_cancel(box);
     EXPECT_EQ(SBX_CANCELLED, (int)sbx_finish(box, &result));
@@ -508,7 +508,7 @@ UTEST(cgroup, many_at_once) {
         config.timeout_ms = 60000; /* all at once on an emulated machine */
         config.cgroup = delegated();
         boxes[i] = sbx_start(&config, &result);
-        ASSERT_NE((sbx *)NULL, boxes[i]);
+        ASSERT_TRUE(boxes[i] != NULL);
     }
     for (i = 0; i < BOXES; i++) {
         sbx_verdict verdict = sbx_finish(boxes[i], &result);

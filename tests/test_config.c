@@ -1386,7 +1386,7 @@ UTEST(seed, C2_defaults) {
             "", test_lacks(result.out.data, test_text("%s %lld %lld\n", names[i], soft, hard)));
     }
     EXPECT_STREQ("", test_lacks(result.out.data, "core 0 0\n"));
-    EXPECT_EQ(SBX_BY_SESSION | SBX_BY_RLIMIT_CORE, result.enforced & ~SBX_BY_TREE);
+    EXPECT_EQ((SBX_BY_SESSION | SBX_BY_RLIMIT_CORE), (result.enforced & ~SBX_BY_TREE));
     sbx_free(&result);
     result = RUN_CHILD(&config, "write", "1048576", "0");
     EXPECT_EQ((int)SBX_OK, (int)result.verdict);
@@ -1503,7 +1503,7 @@ UTEST(seed, C13_nothing_falls_back_to_less) {
     result = RUN_CHILD(&config, "exit", "0");
     EXPECT_EQ((int)SBX_OK, (int)result.verdict);
     EXPECT_EQ(test_is_portable() ? SBX_BY_RLIMIT_AS : SBX_BY_WATCH,
-              result.enforced & (SBX_BY_RLIMIT_AS | SBX_BY_WATCH));
+              (result.enforced & (SBX_BY_RLIMIT_AS | SBX_BY_WATCH)));
     sbx_free(&result);
 }
 

@@ -30,11 +30,11 @@ UTEST(seed, C3_limits_are_set_before_the_program_starts) {
     if (geteuid() != 0) config.processes = 1000;
     result = RUN_CHILD(&config, "limits");
     EXPECT_EQ((int)SBX_OK, (int)result.verdict);
-    EXPECT_EQ(3LL << 30, told_limit(result.out.data, "space", 0));
-    EXPECT_EQ(3LL << 30, told_limit(result.out.data, "space", 1)); /* it cannot be raised again */
+    EXPECT_EQ((3LL << 30), told_limit(result.out.data, "space", 0));
+    EXPECT_EQ((3LL << 30), told_limit(result.out.data, "space", 1)); /* it cannot be raised again */
     EXPECT_EQ(12345678LL, told_limit(result.out.data, "file", 1));
     EXPECT_EQ(99LL, told_limit(result.out.data, "open", 1));
-    EXPECT_EQ(1LL << 20, told_limit(result.out.data, "stack", 1));
+    EXPECT_EQ((1LL << 20), told_limit(result.out.data, "stack", 1));
     EXPECT_GE(told_limit(result.out.data, "cpu", 0), 7LL);
     EXPECT_LE(told_limit(result.out.data, "cpu", 0), 8LL);
     if (geteuid() != 0) EXPECT_GE(told_limit(result.out.data, "processes", 1), 1000LL);
@@ -173,8 +173,8 @@ UTEST(seed, J13_what_was_in_force_is_told) {
         *(long long *)(void *)((char *)&config + rows[i].offset) = rows[i].value;
         result = RUN_CHILD(&config, "exit", "0");
         EXPECT_EQ((int)SBX_OK, (int)result.verdict);
-        EXPECT_EQ(want, result.enforced & want);
-        EXPECT_EQ(0u, result.enforced & limits & ~want & ~SBX_BY_RLIMIT_CPU); /* nothing more */
+        EXPECT_EQ(want, (result.enforced & want));
+        EXPECT_EQ(0u, (result.enforced & limits & ~want & ~SBX_BY_RLIMIT_CPU)); /* nothing more */
         EXPECT_TRUE(result.enforced & SBX_BY_SESSION);
         EXPECT_TRUE(result.enforced & SBX_BY_RLIMIT_CORE);
         sbx_free(&result);
@@ -471,8 +471,8 @@ UTEST(pitfall, P26_peak_is_the_childs_own) {
     sbx_result result = RUN_CHILD(&config, "memory", "own", "120", "1", "150");
     EXPECT_EQ((int)SBX_OK, (int)result.verdict);
     if (result.peak_bytes != -1) {
-        EXPECT_GE(result.peak_bytes, 114LL << 20);
-        EXPECT_LT(result.peak_bytes, 200LL << 20);
+        EXPECT_GE(result.peak_bytes, (114LL << 20));
+        EXPECT_LT(result.peak_bytes, (200LL << 20));
     }
     if (!test_is_portable()) EXPECT_NE(-1LL, result.peak_bytes);
     sbx_free(&result);
@@ -487,8 +487,8 @@ UTEST(seed, S10_peak_is_not_shared_by_all_children) {
     EXPECT_EQ((int)SBX_OK, (int)big.verdict);
     small = RUN_CHILD(&config, "memory", "own", "1", "1", "100");
     EXPECT_EQ((int)SBX_OK, (int)small.verdict);
-    if (!test_is_portable()) EXPECT_GE(big.peak_bytes, 150LL << 20);
-    EXPECT_LT(small.peak_bytes, 80LL << 20);
+    if (!test_is_portable()) EXPECT_GE(big.peak_bytes, (150LL << 20));
+    EXPECT_LT(small.peak_bytes, (80LL << 20));
     sbx_free(&big);
     sbx_free(&small);
     if (!test_is_portable()) config.memory_bytes = 155 << 20;

@@ -60,7 +60,7 @@ UTEST(attack, a11_never_reads_100_mb_of_input) {
     config.input_size = size;
     config.timeout_ms = 100;
     config.grace_ms = -1;
-    ASSERT_NE((const void *)NULL, config.input);
+    ASSERT_TRUE(config.input != NULL);
     TEST_RUN(&config, &result);
     EXPECT_VERDICT(SBX_TIMED_OUT, result);
     EXPECT_GE(result.wall_us, 95 * 1000LL);
@@ -255,7 +255,7 @@ UTEST(host, poll_returns_when_input_can_be_written) {
     config.argv = test_child_argv("cat");
     config.in = SBX_PIPE;
     box = sbx_start(&config, &result);
-    ASSERT_NE((sbx *)NULL, box);
+    ASSERT_TRUE(box != NULL);
     EXPECT_NE('\0', result.message[0]);
     while (left > 0) {
         long long n = sbx_write(box, block, left);

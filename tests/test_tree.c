@@ -517,7 +517,7 @@ UTEST(tree, a38_starting_thread_ends) {
         s.config.contain = contain[i];
         ASSERT_EQ(0, pthread_create(&thread, NULL, start_and_end, &s));
         ASSERT_EQ(0, pthread_join(thread, NULL));
-        ASSERT_NE((sbx *)NULL, s.box);
+        ASSERT_TRUE(s.box != NULL);
         EXPECT_EQ(0, sbx_poll(s.box, 100)); /* lives on without that thread */
         EXPECT_EQ(SBX_EXITED, (int)sbx_finish(s.box, &s.result));
         EXPECT_EQ(9, s.result.exit_code);
@@ -615,7 +615,7 @@ UTEST(tree, namespaces_are_empty_afterwards) {
         config.contain = SBX_CONTAIN_TREE;
         TEST_RUN(&config, &result);
         EXPECT_VERDICT(SBX_OK, result);
-        ASSERT_NE((DIR *)NULL, dir = opendir("/proc"));
+        ASSERT_TRUE((dir = opendir("/proc")) != NULL);
         while ((entry = readdir(dir)) != NULL)
             for (i = 0; i < 3 && atoi(entry->d_name) > 0; i++) {
                 ssize_t size;

@@ -75,15 +75,15 @@ UTEST(pitfall, P29_reserved_memory_is_not_used_memory) {
         EXPECT_EQ(0, result.certain);
     } else {
         EXPECT_EQ((int)SBX_OK, (int)result.verdict);
-        EXPECT_LT(result.peak_bytes, 100LL << 20);
-        EXPECT_GE(result.peak_bytes, 20LL << 20);
+        EXPECT_LT(result.peak_bytes, (100LL << 20));
+        EXPECT_GE(result.peak_bytes, (20LL << 20));
     }
     sbx_free(&result);
     if (test_is_portable()) return;
     result = RUN_CHILD(&config, "reserve", "4000", "300", "2000");
     EXPECT_EQ((int)SBX_MEMORY_LIMIT, (int)result.verdict);
     EXPECT_EQ(1, result.certain);
-    EXPECT_GT(result.peak_bytes, 100LL << 20);
+    EXPECT_GT(result.peak_bytes, (100LL << 20));
     sbx_free(&result);
 }
 

@@ -109,6 +109,7 @@ static inline void utest__register(utest__node *node, size_t count) {
     static void utest__body_##FIXTURE##_##NAME(UTEST_UNUSED int *utest_result,                   \
                                                UTEST_UNUSED struct FIXTURE *utest_fixture)
 
+/* The body does not see the index: the set-up keeps it in the fixture. */
 #define UTEST_I_SETUP(FIXTURE)                                                                   \
     static void utest__setup_i_##FIXTURE(UTEST_UNUSED int *utest_result,                         \
                                          UTEST_UNUSED struct FIXTURE *utest_fixture,             \
@@ -120,19 +121,18 @@ static inline void utest__register(utest__node *node, size_t count) {
 #define UTEST_I(FIXTURE, NAME, INDEX)                                                            \
     static void utest__setup_i_##FIXTURE(int *, struct FIXTURE *, size_t);                       \
     static void utest__teardown_i_##FIXTURE(int *, struct FIXTURE *, size_t);                    \
-    static void utest__body_##FIXTURE##_##NAME##_##INDEX(int *, struct FIXTURE *, size_t);       \
+    static void utest__body_##FIXTURE##_##NAME##_##INDEX(int *, struct FIXTURE *);               \
     UTEST__NODE(FIXTURE##_##NAME##_##INDEX, #FIXTURE "." #NAME, 1, INDEX)                        \
     static void utest__run_##FIXTURE##_##NAME##_##INDEX(int *utest_result, size_t utest_index) { \
         struct FIXTURE fixture;                                                                  \
         memset(&fixture, 0, sizeof fixture);                                                     \
         utest__setup_i_##FIXTURE(utest_result, &fixture, utest_index);                           \
         if (*utest_result != UTEST_TEST_PASSED) return;                                          \
-        utest__body_##FIXTURE##_##NAME##_##INDEX(utest_result, &fixture, utest_index);           \
+        utest__body_##FIXTURE##_##NAME##_##INDEX(utest_result, &fixture);                        \
         utest__teardown_i_##FIXTURE(utest_result, &fixture, utest_index);                        \
     }                                                                                            \
     static void utest__body_##FIXTURE##_##NAME##_##INDEX(                                        \
-        UTEST_UNUSED int *utest_result, UTEST_UNUSED struct FIXTURE *utest_fixture,              \
-        UTEST_UNUSED size_t utest_index)
+        UTEST_UNUSED int *utest_result, UTEST_UNUSED struct FIXTURE *utest_fixture)
 
 /* ==== Reporting a failure ==== */
 
