@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,6 +101,23 @@ ACT void limit(int which, long long value) {
     setrlimit(which == RLIMIT_CPU ? RLIMIT_CPU : RLIMIT_AS, &r); /* an enum in glibc's C++ */
 }
 
+/* A grandchild whose parent is gone burns so many ms; returns when it has ended. */
+ACT void orphan(long ms) {
+    int ends[2];
+    char byte;
+    if (pipe(ends) != 0) _exit(89);
+    if (forked() == 0) {
+        if (forked() == 0) burn(ms);
+        _exit(0);
+    }
+    close(ends[1]);
+    while (wait(NULL) > 0) {
+    }
+    while (read(ends[0], &byte, 1) > 0) {
+    }
+    close(ends[0]);
+}
+
 /* ==== Memory ================================================================================== */
 
 ACT char *map(long long mb, int flags) {
@@ -125,6 +143,59 @@ ACT void look(const char *p, long long mb) {
     for (i = 0; i < mb * MB; i += 4096) seen = p[i];
     (void)seen;
 }
+
+/* Forks processes that read the memory, or (ms > 0) write to it and stay for so long. */
+ACT void workers(int count, char *p, long long mb, long ms) {
+    while (count-- > 0) {
+        if (forked() != 0) continue;
+        if (ms > 0) touched(p, mb);
+        else look(p, mb);
+        nap(ms);
+        _exit(0);
+    }
+}
+
+ACT int file_of(const char *path, long long mb) { /* a descriptor; the file has no name any more */
+    static const char block[65536] = "x";
+    int f = open(path, O_CREAT | O_TRUNC | O_RDWR, 0600);
+    long long i;
+    unlink(path);
+    for (i = 0; i < mb * 16; i++)
+        if (write(f, block, sizeof block) != (ssize_t)sizeof block) _exit(90);
+    return f;
+}
+
+ACT void map_file(int f, long long mb) {
+    char *p = (char *)mmap(NULL, (size_t)(mb * MB), PROT_READ, MAP_SHARED, f, 0);
+    if (p == MAP_FAILED) _exit(93);
+    look(p, mb);
+}
+
+#if defined(__linux__) && defined(CLONE_VM)
+ACT int stay(void *ms) {
+    nap(*(long *)ms);
+    _exit(0);
+}
+
+ACT int leave_one(void *ms) {
+    static char stack[65536];
+    clone(stay, stack + sizeof stack / 2, CLONE_VM, ms);
+    _exit(0);
+}
+
+/* A task without a parent here lives in this memory for so long. */
+ACT void same_memory(long ms) {
+    static char stack[65536];
+    static long span;
+    pid_t pid;
+    span = ms;
+    pid = clone(leave_one, stack + sizeof stack / 2, CLONE_VM | SIGCHLD, &span);
+    if (pid < 0) _exit(88);
+    waitpid(pid, NULL, 0);
+}
+#else
+ACT void same_memory(long ms) { (void)ms; }
+#endif
 
 ACT void reserve_up_to(long mb) { /* address space in all, nothing of it used */
     long pages = 0;

@@ -3,16 +3,21 @@
    Each row:  LANGUAGE(name, true verdict, setup, program)
    Setup:     NONE, LIMITS(config fields), and, before the fields,
               WITH(an option for the interpreter, ...), BY(a way to drive the box, ...),
-              NEEDS(what must be there or the case is skipped, ...)
-   Programs:  C and CPP are the body of a function of ccases.c and cppcases.cpp; JAVA and GO become
-              a method of one generated source; NODE is its text (single quotes are not possible);
-              PYTHON and SH are strings; CALL is the body of a function for sbx_call; EXEC is the
-              path that is run. $C in SH is the program with the C cases.
+              NEEDS(what must be there or the case is skipped, ...), TOOL(a program likewise, ...),
+              TRAP(...) and TRAP_WITH(an option, ...): see below
+   Programs:  C and CPP are the body of a function of ccases.c and cppcases.cpp; JAVA, GO and RUST
+              become a method of one generated source; NODE is its text (single quotes are not
+              possible); PYTHON, PERL and SH are strings; CALL is the body of a function for
+              sbx_call; EXEC is the path that is run. $C in SH is the program with the C cases.
 
    A label is what is true for the person who asked for the limits, not what can be seen from
    outside: a program that gives up because malloc said no has met the memory limit, whatever it
    prints; one that prints "out of memory" for fun has not. A limit without a verdict of its own
    leaves the program's own end: SBX_EXITED for open files and processes, SBX_CRASHED for the stack.
+
+   A trap is a case that was made to be taken for another: words about memory under a limit that has
+   nothing to do with them, a limit that is met without a word. Some cannot be told from outside at
+   all. They are counted apart: a verdict on them may be wrong, but never be called certain.
 
    Included several times with other meanings of the row macros; see corpus.c. Nothing here depends
    on a fast machine: what ends by itself has two minutes (corpus.c sets that where a row does not),
@@ -38,6 +43,12 @@
 #endif
 #ifndef GO
 #define GO(name, truth, setup, ...)
+#endif
+#ifndef PERL
+#define PERL(name, truth, setup, ...)
+#endif
+#ifndef RUST
+#define RUST(name, truth, setup, ...)
 #endif
 #ifndef SH
 #define SH(name, truth, setup, ...)
@@ -105,15 +116,15 @@ C(raise_realtime, SBX_CRASHED, NONE, raise(SIGRTMIN);)
 C(raise_term_with_timeout, SBX_CRASHED, LIMITS(.timeout_ms = 60000), raise(SIGTERM);)
 C(raise_xcpu_with_cpu_limit, SBX_CRASHED, LIMITS(.cpu_ms = 10000), raise(SIGXCPU);)
 C(raise_kill_with_cpu_limit, SBX_CRASHED, LIMITS(.cpu_ms = 10000), raise(SIGKILL);)
-C(raise_kill_cpu_nearly_spent, SBX_CRASHED, LIMITS(.cpu_ms = 1000), burn(800); raise(SIGKILL);)
-C(raise_xcpu_cpu_nearly_spent, SBX_CRASHED, LIMITS(.cpu_ms = 1000), burn(800); raise(SIGXCPU);)
+C(raise_kill_cpu_nearly_spent, SBX_CRASHED, TRAP(.cpu_ms = 1000), burn(800); raise(SIGKILL);)
+C(raise_xcpu_cpu_nearly_spent, SBX_CRASHED, TRAP(.cpu_ms = 1000), burn(800); raise(SIGXCPU);)
 C(raise_kill_with_memory_limit, SBX_CRASHED, LIMITS(.memory_bytes = 64 * MB),
     use(40); raise(SIGKILL);)
 C(raise_kill_with_address_space, SBX_CRASHED, LIMITS(.address_space_bytes = 256 * MB),
     raise(SIGKILL);)
 C(raise_segv_with_address_space, SBX_CRASHED, LIMITS(.address_space_bytes = 256 * MB),
     raise(SIGSEGV);)
-C(raise_xfsz_with_file_limit, SBX_CRASHED, LIMITS(.file_bytes = 1 * MB), raise(SIGXFSZ);)
+C(raise_xfsz_with_file_limit, SBX_CRASHED, TRAP(.file_bytes = 1 * MB), raise(SIGXFSZ);)
 C(raise_sys_with_limits, SBX_CRASHED, LIMITS(.memory_bytes = 64 * MB, .open_files = 32),
     raise(SIGSYS);)
 PYTHON(kill_itself, SBX_CRASHED, LIMITS(.memory_bytes = 256 * MB),
@@ -144,7 +155,7 @@ C(illegal, SBX_CRASHED, NONE, crash_illegal();)
 C(bus_error, SBX_CRASHED, NONE, crash_bus();)
 C(double_free, SBX_CRASHED, NONE, crash_double_free();)
 C(null_near_memory_limit, SBX_CRASHED, LIMITS(.memory_bytes = 128 * MB), use(100); crash_null();)
-C(null_near_address_space, SBX_CRASHED, LIMITS(.address_space_bytes = 256 * MB),
+C(null_near_address_space, SBX_CRASHED, TRAP(.address_space_bytes = 256 * MB),
     reserve_up_to(250); nap(100); crash_null();)
 C(null_with_address_space, SBX_CRASHED, LIMITS(.address_space_bytes = 1024 * MB),
     use(20); crash_null();)
@@ -287,6 +298,75 @@ SH(memory_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB),
 SH(memory_over_in_child, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB),
     "\"$C\" memory_over; exit 0")
 
+/* ==== Pools: memory that many processes have in common ======================================== */
+
+C(pool_shared, SBX_OK, LIMITS(.memory_bytes = 128 * MB), char *p = use_shared(100);
+    for (int i = 0; i < 5; i++) { workers(6, p, 100, 0); while (wait(NULL) > 0) {} })
+C(pool_shared_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB),
+    char *p = use_shared(100); workers(6, p, 100, 0); nap(100000);)
+C(pool_forked, SBX_OK, LIMITS(.memory_bytes = 96 * MB), char *p = use(60);
+    for (int i = 0; i < 5; i++) { workers(6, p, 60, 0); while (wait(NULL) > 0) {} })
+C(pool_copied, SBX_OK, LIMITS(.memory_bytes = 256 * MB),
+    workers(4, use(40), 40, 1); while (wait(NULL) > 0) {})
+C(pool_copied_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 128 * MB),
+    workers(4, use(60), 60, 100000); nap(100000);)
+C(pool_copied_exit_4, SBX_EXITED, LIMITS(.memory_bytes = 256 * MB),
+    workers(4, use(40), 40, 1); while (wait(NULL) > 0) {} return 4;)
+C(file_mapped_ten_times, SBX_OK, LIMITS(.memory_bytes = 64 * MB),
+    for (int i = 0, f = file_of("ten_mappings", 20); i < 10; i++) map_file(f, 20); nap(300);)
+C(file_mapped_ten_times_in_two, SBX_OK, LIMITS(.memory_bytes = 64 * MB),
+    int f = file_of("ten_in_two", 20); forked();
+    for (int i = 0; i < 10; i++) map_file(f, 20); nap(300); while (wait(NULL) > 0) {})
+C(file_mapped_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB),
+    map_file(file_of("one_mapping", 200), 200); nap(100000);)
+C(shared_with_orphan, SBX_OK, LIMITS(.memory_bytes = 128 * MB), use(80); same_memory(300); nap(400);)
+C(shared_with_orphan_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB),
+    use(80); same_memory(100000); nap(100000);)
+PYTHON(pool_shared, SBX_OK, LIMITS(.memory_bytes = 160 * MB),
+    "import mmap, os\n"
+    "m = mmap.mmap(-1, 100 << 20)\n"
+    "for i in range(0, len(m), 4096): m[i] = 1\n"
+    "for i in range(4):\n"
+    "    if os.fork() == 0:\n"
+    "        sum(m[j] for j in range(0, len(m), 4096)); os._exit(0)\n"
+    "for i in range(4): os.wait()")
+PYTHON(pool_copied_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 192 * MB),
+    "import os, time\n"
+    "b = bytearray(80 << 20)\n"
+    "for i in range(0, len(b), 4096): b[i] = 1\n"
+    "for i in range(4):\n"
+    "    if os.fork() == 0:\n"
+    "        for j in range(0, len(b), 4096): b[j] = 2\n"
+    "        time.sleep(100)\n"
+    "time.sleep(100)")
+CALL(pool_shared, SBX_OK, LIMITS(.memory_bytes = 128 * MB),
+    workers(6, use_shared(100), 100, 0); while (wait(NULL) > 0) {} return 0;)
+CALL(pool_copied_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 128 * MB),
+    workers(4, use(60), 60, 100000); nap(100000); return 0;)
+CALL(file_mapped_ten_times, SBX_OK, LIMITS(.memory_bytes = 64 * MB),
+    for (int i = 0, f = file_of("ten_call", 20); i < 10; i++) map_file(f, 20); nap(300); return 0;)
+
+/* ==== Short lives near a memory limit ========================================================= */
+
+C(short_under, SBX_OK, LIMITS(.memory_bytes = 32 * MB), use(1);)
+C(short_under_exit_3, SBX_EXITED, LIMITS(.memory_bytes = 32 * MB), use(2); return 3;)
+C(short_under_crash, SBX_CRASHED, LIMITS(.memory_bytes = 32 * MB), crash_null();)
+C(short_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 32 * MB), use(64);)
+C(short_over_exit_3, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 32 * MB), use(64); return 3;)
+C(short_over_talking, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 32 * MB),
+    use(64); out(1, 10); nap(5);)
+C(short_a_little_over, SBX_MEMORY_LIMIT, TRAP(.memory_bytes = 2 * MB), use(3);)
+C(short_a_little_under, SBX_OK, TRAP(.memory_bytes = 8 * MB), use(3);)
+C(short_far_over, SBX_MEMORY_LIMIT, TRAP(.memory_bytes = 256 * KB), return 0;)
+C(short_far_over_crash, SBX_MEMORY_LIMIT, TRAP(.memory_bytes = 256 * KB), crash_null();)
+EXEC(true_far_over, SBX_MEMORY_LIMIT, TRAP(.memory_bytes = 64 * KB), "/bin/true")
+EXEC(true_over, SBX_MEMORY_LIMIT, TRAP(.memory_bytes = 512 * KB), "/bin/true")
+EXEC(true_under, SBX_OK, LIMITS(.memory_bytes = 32 * MB), "/bin/true")
+EXEC(false_under, SBX_EXITED, LIMITS(.memory_bytes = 32 * MB), "/bin/false")
+SH(short_children_under, SBX_OK, LIMITS(.memory_bytes = 32 * MB),
+    "i=0; while [ $i -lt 30 ]; do /bin/true; i=$((i+1)); done")
+SH(short_child_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 32 * MB), "\"$C\" short_over; exit 0")
+
 /* ==== address_space_bytes: malloc says no, and the program makes something of it ============== */
 
 C(malloc_said_so, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
@@ -294,11 +374,11 @@ C(malloc_said_so, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
 C(malloc_perror, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
     if (!malloc(1024 * MB)) { perror("ccases"); return 1; })
 C(malloc_unchecked, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB), grow_blindly();)
-C(malloc_unchecked_at_once, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+C(malloc_unchecked_at_once, SBX_MEMORY_LIMIT, TRAP(.address_space_bytes = 256 * MB),
     strcpy((char *)malloc(1024 * MB), "no");)               /* nothing was ever near the limit */
 C(malloc_quiet_exit_3, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
     grow(1); return 3;)
-C(malloc_quiet_at_once, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+C(malloc_quiet_at_once, SBX_MEMORY_LIMIT, TRAP(.address_space_bytes = 256 * MB),
     if (!malloc(1024 * MB)) return 3;)
 C(malloc_other_words, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
     grow(1); fputs("cannot load the picture\n", stderr); return 1;)
@@ -380,7 +460,7 @@ C(lie_on_stdout, SBX_EXITED, LIMITS(.address_space_bytes = 512 * MB),
     puts("out of memory"); return 1;)
 C(lie_exit_0, SBX_OK, LIMITS(.address_space_bytes = 512 * MB),
     fputs("out of memory\n", stderr); return 0;)
-C(lie_address_space, SBX_EXITED, LIMITS(.address_space_bytes = 512 * MB),
+C(lie_address_space, SBX_EXITED, TRAP(.address_space_bytes = 512 * MB),
     fputs("test case 7 (out of memory): failed\n", stderr); return 1;)
 C(memory_statistics, SBX_EXITED, LIMITS(.address_space_bytes = 512 * MB),
     fputs("memory: 12 of 64 MB in use\nno input\n", stderr); return 2;)
@@ -394,7 +474,7 @@ CPP(absurd_size, SBX_CRASHED, LIMITS(.memory_bytes = 128 * MB), volatile size_t 
     char *p = new char[n]; p[1] = 1;)                            /* no machine has that much */
 PYTHON(lie_text, SBX_EXITED, NONE, "import sys; sys.exit('MemoryError')")
 PYTHON(lie_raise, SBX_EXITED, LIMITS(.memory_bytes = 256 * MB), "raise MemoryError")
-PYTHON(lie_address_space, SBX_EXITED, LIMITS(.address_space_bytes = 1024 * MB),
+PYTHON(lie_address_space, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
     "import sys; sys.exit('usage: MemoryError is not a test name')")
 PYTHON(lie_log, SBX_EXITED, LIMITS(.memory_bytes = 256 * MB),
     "import logging; logging.error('out of memory handler installed'); raise KeyError('x')")
@@ -414,6 +494,100 @@ SH(lie_text, SBX_EXITED, LIMITS(.memory_bytes = 64 * MB),
     "echo 'Cannot allocate memory' >&2; exit 1")
 SH(lie_segfault, SBX_EXITED, LIMITS(.memory_bytes = 64 * MB),
     "echo 'Segmentation fault' >&2; exit 139")
+
+/* ==== Traps: loose limits, and words or reservations that have nothing to do with them ========== */
+
+C(trap_seat, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
+    fputs("cannot allocate seat 12\n", stderr); return 1;)
+C(trap_seats, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
+    fputs("booking: failed to allocate 3 seats for order 7\n", stderr); return 1;)
+C(trap_nonblocking_read, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
+    int p[2]; char c; if (pipe(p) || fcntl(p[0], F_SETFL, O_NONBLOCK)) return 2;
+    if (read(p[0], &c, 1) < 0) perror("read"); return 1;)
+C(trap_early_log, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
+    fputs("cache: out of memory, using the disk\n", stderr);
+    for (int i = 0; i < 20; i++) fprintf(stderr, "step %d done\n", i);
+    fputs("error: no such user\n", stderr); return 1;)
+C(trap_statistics, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
+    fputs("0 out of memory errors, 1 wrong answer\n", stderr); return 1;)
+C(trap_quoted, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
+    fputs("parse error: unexpected token \"out of memory\" in line 3\n", stderr); return 1;)
+C(trap_crash_after_words, SBX_CRASHED, TRAP(.address_space_bytes = 1024 * MB),
+    fputs("running test_bad_alloc_is_caught\n", stderr); crash_null();)
+C(trap_own_arena, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),  /* nobody can know */
+    fputs("arena: out of memory\n", stderr); return 1;)
+C(trap_reserved_exit_2, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
+    reserve_up_to(1000); nap(60); fputs("usage: x FILE\n", stderr); return 2;)
+C(trap_upload, SBX_EXITED, TRAP(.file_bytes = 64 * MB),
+    fputs("upload rejected: file too large (413)\n", stderr); return 1;)
+C(trap_file_too_large_to_parse, SBX_EXITED, TRAP(.file_bytes = 64 * MB),
+    fputs("settings.json: file too large to parse\n", stderr); return 1;)
+C(trap_file_warning, SBX_EXITED, TRAP(.file_bytes = 64 * MB),
+    fputs("skipped: a.iso: File too large\n", stderr);
+    for (int i = 0; i < 20; i++) fprintf(stderr, "file %d done\n", i);
+    fputs("2 of 22 files differ\n", stderr); return 1;)
+CPP(trap_other_exception, SBX_CRASHED, TRAP(.address_space_bytes = 1024 * MB),
+    throw std::runtime_error("the bad_alloc test was skipped");)
+PYTHON(trap_test_name, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
+    "import unittest\n"
+    "class T(unittest.TestCase):\n"
+    "    def test_memoryerror(self): self.assertEqual(1, 2)\n"
+    "unittest.main()")
+PYTHON(trap_assertion, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
+    "assert False, 'expected MemoryError'")
+PYTHON(trap_nonblocking_read, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
+    "import os; r, w = os.pipe(); os.set_blocking(r, False); os.read(r, 1)")
+PYTHON(trap_raise, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),  /* nobody can know */
+    "raise MemoryError")
+PYTHON(trap_log, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
+    "import logging; logging.error('out of memory handler installed'); raise KeyError('x')")
+NODE(trap_exit_1, SBX_EXITED, TRAP(.address_space_bytes = 1200 * MB), process.exit(1);)
+NODE(trap_uncaught, SBX_EXITED, TRAP(.address_space_bytes = 1200 * MB), throw new Error("no");)
+NODE(trap_own_heap_limit, SBX_CRASHED,
+    TRAP_WITH("--max-old-space-size=32", .address_space_bytes = 4096 * MB),
+    const a = []; for (let i = 0; i < 4000; i++) a.push(new Array(100000).fill(i + 0.5));)
+JAVA(trap_exit_1, SBX_EXITED, TRAP_WITH("-Xmx64m", .address_space_bytes = 4096 * MB),
+    System.exit(1);)
+JAVA(trap_exit_1_full_heap, SBX_EXITED, TRAP(.address_space_bytes = 5120 * MB), System.exit(1);)
+JAVA(trap_uncaught, SBX_EXITED, TRAP_WITH("-Xmx64m", .address_space_bytes = 4096 * MB),
+    throw new IllegalStateException("no");)
+JAVA(trap_own_heap_limit, SBX_EXITED, TRAP_WITH("-Xmx32m", .address_space_bytes = 5120 * MB),
+    use(200);)
+JAVA(trap_own_heap_limit_exit, SBX_EXITED,
+    TRAP_WITH("-Xmx32m -XX:+ExitOnOutOfMemoryError", .address_space_bytes = 5120 * MB), use(200);)
+GO(trap_panic, SBX_EXITED, TRAP(.address_space_bytes = 1500 * MB), panic("no memory of it");)
+PERL(trap_die, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
+    "die 'the word memory exhausted its welcome'")
+RUST(trap_panic, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
+    panic!("test memory_allocation_failed: no");)
+C(trap_port, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
+    fputs("server: unable to allocate port 8080\n", stderr); return 1;)
+C(trap_test_report, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
+    fputs("FAILED tests/test_oom.py::test_out_of_memory - AssertionError: 1 != 2\n", stderr);
+    return 1;)
+C(trap_mail, SBX_EXITED, TRAP(.file_bytes = 64 * MB),
+    fputs("report.pdf: file too large for mail\n", stderr); return 1;)
+C(trap_remote, SBX_EXITED, TRAP(.file_bytes = 64 * MB),
+    fputs("remote: error: x.bin exceeds the file size limit of 100 MB\n", stderr); return 1;)
+NODE(trap_table, SBX_EXITED, TRAP(.address_space_bytes = 2048 * MB),
+    throw new Error("Cannot allocate table 4 for 6 guests");)
+JAVA(trap_slot, SBX_EXITED, TRAP_WITH("-Xmx64m", .address_space_bytes = 5120 * MB),
+    throw new RuntimeException("could not allocate slot 3: allocation failed");)
+GO(trap_identifier, SBX_EXITED, TRAP(.address_space_bytes = 2048 * MB),
+    fmt.Fprintln(os.Stderr, "cannot allocate id: table full"); os.Exit(1);)
+PERL(trap_nonblocking_read, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
+    "use Fcntl; pipe R, W; fcntl R, F_SETFL, O_NONBLOCK; sysread R, $x, 1 or die \"read: $!\"")
+RUST(trap_would_block, SBX_EXITED, TRAP(.address_space_bytes = 1024 * MB),
+    std::io::Result::<()>::Err(std::io::Error::from_raw_os_error(11)).unwrap();)
+SH(trap_compiler_name, SBX_EXITED, TRAP_TOOL("gcc", .address_space_bytes = 2048 * MB),
+    "printf 'int f(void) { std::bad_alloc; }\\n' > trap_bad_alloc.c; gcc -c trap_bad_alloc.c")
+SH(trap_gcc_error, SBX_EXITED, TRAP_TOOL("gcc", .address_space_bytes = 2048 * MB),
+    "printf '#error \"out of memory\"\\n' | gcc -x c - -c -o trap_gcc.o")
+SH(trap_gcc_name, SBX_EXITED, TRAP_TOOL("gcc", .address_space_bytes = 2048 * MB),
+    "printf 'int f(void) { return cannot_allocate_memory; }\\n' | gcc -x c - -c -o trap_gcc_name.o")
+SH(trap_grep, SBX_EXITED, TRAP_TOOL("grep", .address_space_bytes = 1024 * MB),
+    "grep 'Cannot allocate memory' /no/such/file")
+SH(trap_file_name, SBX_EXITED, TRAP(.file_bytes = 64 * MB), "cat 'file too large'")
 
 /* ==== timeout_ms ============================================================================== */
 
@@ -500,6 +674,28 @@ C(cpu_in_orphan, SBX_CPU_LIMIT, NEEDS(TREE, .cpu_ms = 500, .grace_ms = -1),
 C(cpu_in_short_lived, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 600, .grace_ms = -1),
     for (int i = 0; i < 100; i++) { if (forked() == 0) { burn(100); _exit(0); } wait(NULL); })
 C(cpu_in_threads, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 600, .grace_ms = -1), in_thread(spin_on);)
+C(cpu_auto_reaped, SBX_CPU_LIMIT, NEEDS(PERF, .cpu_ms = 1000, .grace_ms = -1),
+    signal(SIGCHLD, SIG_IGN);
+    for (int i = 0; i < 300; i++) { if (forked() == 0) { burn(10); _exit(0); } wait(NULL); })
+C(cpu_auto_reaped_tiny, SBX_CPU_LIMIT, NEEDS(PERF, .cpu_ms = 1000, .grace_ms = -1),
+    signal(SIGCHLD, SIG_IGN);
+    for (int i = 0; i < 3000; i++) { if (forked() == 0) { burn(1); _exit(0); } wait(NULL); })
+C(cpu_auto_reaped_then_exit_0, SBX_CPU_LIMIT, NEEDS(PERF, .cpu_ms = 300, .grace_ms = -1),
+    signal(SIGCHLD, SIG_IGN);
+    for (int i = 0; i < 40; i++) { if (forked() == 0) { burn(10); _exit(0); } wait(NULL); } return 0;)
+C(cpu_auto_reaped_under, SBX_OK, LIMITS(.cpu_ms = 20000), signal(SIGCHLD, SIG_IGN);
+    for (int i = 0; i < 100; i++) { if (forked() == 0) { burn(10); _exit(0); } wait(NULL); })
+C(cpu_short_orphans, SBX_CPU_LIMIT, NEEDS(TREE, .cpu_ms = 1000, .grace_ms = -1),
+    for (int i = 0; i < 200; i++) orphan(12 + i % 9);)
+C(cpu_short_orphans_then_exit_0, SBX_CPU_LIMIT, NEEDS(TREE, .cpu_ms = 300, .grace_ms = -1),
+    for (int i = 0; i < 30; i++) orphan(12 + i % 9); return 0;)
+C(cpu_short_orphans_under, SBX_OK, LIMITS(.cpu_ms = 20000),
+    for (int i = 0; i < 40; i++) orphan(12 + i % 9);)
+C(cpu_orphans_in_sessions, SBX_CPU_LIMIT, NEEDS(TREE, .cpu_ms = 1000, .grace_ms = -1),
+    setsid(); for (int i = 0; i < 200; i++) orphan(15);)
+CALL(cpu_auto_reaped, SBX_CPU_LIMIT, NEEDS(PERF, .cpu_ms = 500, .grace_ms = -1),
+    signal(SIGCHLD, SIG_IGN);
+    for (int i = 0; i < 200; i++) { if (forked() == 0) { burn(10); _exit(0); } wait(NULL); } return 0;)
 C(cpu_under, SBX_OK, LIMITS(.cpu_ms = 5000), burn(300);)
 C(cpu_under_four_processes, SBX_OK, LIMITS(.cpu_ms = 10000),
     for (int i = 0; i < 4; i++) if (forked() == 0) { burn(150); _exit(0); }
@@ -582,7 +778,7 @@ C(file_over, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB), fill("file_over", 12
 C(file_over_ignored_perror, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB),
     signal(SIGXFSZ, SIG_IGN);
     if (fill("file_over_ignored", 128 * KB)) { perror("write"); return 1; })
-C(file_over_ignored_quiet, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB),
+C(file_over_ignored_quiet, SBX_FILE_LIMIT, TRAP(.file_bytes = 64 * KB),
     signal(SIGXFSZ, SIG_IGN); if (fill("file_over_quiet", 128 * KB)) return 1;)
 C(file_over_ignored_exit_0, SBX_OK, LIMITS(.file_bytes = 64 * KB),
     signal(SIGXFSZ, SIG_IGN); fill("file_over_exit_0", 128 * KB); return 0;)
@@ -647,6 +843,97 @@ PYTHON(processes, SBX_EXITED, NEEDS(USER, .processes = 8, .memory_bytes = 512 * 
 JAVA(processes, SBX_EXITED, NEEDS(USER, .processes = 32, .memory_bytes = 512 * MB), threads(100);)
 SH(processes, SBX_EXITED, NEEDS(USER, .processes = 4),
     "for i in 1 2 3 4 5 6 7 8 9; do sleep 100 & done; exit 0")
+
+/* ==== Perl, Rust, Java and Go under limits that they can live with ============================ */
+
+PERL(fine, SBX_OK, LIMITS(.memory_bytes = 64 * MB, .address_space_bytes = 512 * MB), "print 1")
+PERL(exit_3, SBX_EXITED, LIMITS(.address_space_bytes = 512 * MB), "exit 3")
+PERL(die, SBX_EXITED, LIMITS(.memory_bytes = 64 * MB), "die 'no'")
+PERL(kill_itself, SBX_CRASHED, LIMITS(.memory_bytes = 64 * MB), "kill 9, $$; sleep 100")
+PERL(memory_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB),
+    "push @a, 'x' x 1000000 for 1 .. 300; sleep 100")
+PERL(memory_under, SBX_OK, LIMITS(.memory_bytes = 128 * MB), "push @a, 'x' x 1000000 for 1 .. 50")
+PERL(no_memory, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    "push @a, 'x' x 1000000 for 1 .. 900")
+PERL(no_memory_at_once, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
+    "$n = 1 << 30; $x = 'a' x $n; print length $x")
+PERL(cpu_over, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 400, .grace_ms = -1), "1 while 1")
+PERL(file_over, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB),
+    "open F, '>', 'file_over_pl'; print F 'x' x 200000 or die \"$!\"; close F or die \"$!\"")
+PERL(file_over_told, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB),
+    "$SIG{XFSZ} = 'IGNORE'; open F, '>', 'file_over_pl2'; print F 'x' x 200000 or die \"$!\"")
+PERL(fork_and_wait, SBX_OK, LIMITS(.memory_bytes = 64 * MB, .cpu_ms = 20000),
+    "for (1 .. 5) { if (!fork) { exit 0 } } 1 while wait > 0")
+RUST(fine, SBX_OK, LIMITS(.memory_bytes = 64 * MB, .address_space_bytes = 512 * MB), nap(1);)
+RUST(exit_3, SBX_EXITED, LIMITS(.address_space_bytes = 512 * MB), std::process::exit(3);)
+RUST(panic, SBX_EXITED, LIMITS(.memory_bytes = 64 * MB), panic!("no");)
+RUST(out_of_bounds, SBX_EXITED, LIMITS(.address_space_bytes = 512 * MB),
+    let v: Vec<i32> = Vec::new(); println!("{}", v[std::env::args().count()]);)
+RUST(abort, SBX_CRASHED, LIMITS(.memory_bytes = 64 * MB), std::process::abort();)
+RUST(memory_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB), hold(300); nap(100000);)
+RUST(memory_under, SBX_OK, LIMITS(.memory_bytes = 128 * MB), hold(60);)
+RUST(no_memory, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB), hold(900);)
+RUST(no_threads, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 128 * MB), threads(200);)
+RUST(cpu_over, SBX_CPU_LIMIT, LIMITS(.cpu_ms = 400, .grace_ms = -1), spin();)
+RUST(sleep, SBX_TIMED_OUT, LIMITS(.timeout_ms = 400, .grace_ms = -1), nap(100000);)
+RUST(file_over, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB),
+    std::fs::write("file_over_rs", vec![1u8; 200000]).unwrap();)
+JAVA(fine_in_space, SBX_OK, WITH("-Xmx64m", .address_space_bytes = 5120 * MB), use(10);)
+JAVA(fine_in_memory, SBX_OK, WITH("-Xmx64m", .memory_bytes = 512 * MB), use(10);)
+JAVA(exit_3_in_memory, SBX_EXITED, WITH("-Xmx64m", .memory_bytes = 512 * MB), System.exit(3);)
+GO(fine_in_space, SBX_OK, LIMITS(.address_space_bytes = 1500 * MB), use(10);)
+GO(exit_3_in_space, SBX_EXITED, LIMITS(.address_space_bytes = 1500 * MB), os.Exit(3);)
+GO(nil_in_space, SBX_EXITED, LIMITS(.address_space_bytes = 1500 * MB), var p *int; *p = 1;)
+NODE(fine_in_space, SBX_OK, LIMITS(.address_space_bytes = 2048 * MB), Buffer.alloc(10 << 20, 1);)
+NODE(image_over_space, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 50 * MB), process.exit(0);)
+
+/* ==== Tools that everybody has ================================================================ */
+
+SH(gcc_fine, SBX_OK, TOOL("gcc", .address_space_bytes = 2048 * MB, .file_bytes = 16 * MB),
+    "echo 'int main(void) { return 0; }' | gcc -x c - -o gcc_fine && ./gcc_fine")
+SH(gcc_error, SBX_EXITED, TOOL("gcc", .address_space_bytes = 2048 * MB, .file_bytes = 16 * MB),
+    "echo 'int main(void) { return x; }' | gcc -x c - -o gcc_error")
+SH(gcc_no_memory, SBX_MEMORY_LIMIT, TOOL("gcc", .address_space_bytes = 64 * MB),
+    "(echo 'int a[] = {'; seq -s, 1 400000; echo '};') | gcc -x c - -c -o gcc_big.o; exit $?")
+SH(gcc_memory_over, SBX_MEMORY_LIMIT, TOOL("gcc", .memory_bytes = 32 * MB),
+    "(echo 'int a[] = {'; seq -s, 1 400000; echo '};') | gcc -x c - -c -o gcc_over.o; exit $?")
+SH(gcc_file_over, SBX_FILE_LIMIT, TOOL("gcc", .file_bytes = 64 * KB),
+    "(echo 'int a[] = {'; seq -s, 1 40000; echo '};') | gcc -x c - -c -o gcc_file.o; exit $?")
+SH(tar_fine, SBX_OK, TOOL("tar", .memory_bytes = 64 * MB, .file_bytes = 64 * MB),
+    "tar cf tar_fine.tar ccases corpus && tar tf tar_fine.tar")
+SH(tar_missing, SBX_EXITED, TOOL("tar", .address_space_bytes = 512 * MB, .file_bytes = 16 * MB),
+    "tar cf tar_missing.tar no-such-file")
+SH(tar_file_over, SBX_FILE_LIMIT, TOOL("tar", .file_bytes = 16 * KB),
+    "tar cf tar_over.tar ccases corpus; exit $?")
+SH(tar_file_over_ignored, SBX_FILE_LIMIT, TOOL("tar", .file_bytes = 20 * KB),
+    "trap '' XFSZ; tar cf tar_over2.tar ccases corpus; exit $?")
+SH(tar_file_over_partly, SBX_FILE_LIMIT, TRAP_TOOL("tar", .file_bytes = 16 * KB),
+    "trap '' XFSZ; tar cf tar_over3.tar ccases corpus; exit $?")  /* "wrote only 6144 of 10240" */
+SH(git_fine, SBX_OK, TOOL("git", .memory_bytes = 128 * MB, .address_space_bytes = 2048 * MB),
+    "git init -q git_fine && cd git_fine && echo x > x && git add x && git -c user.name=x "
+    "-c user.email=x commit -q -m x && git log")
+SH(git_no_repository, SBX_EXITED, TOOL("git", .address_space_bytes = 512 * MB), "git -C / log")
+SH(git_file_over, SBX_FILE_LIMIT, TOOL("git", .file_bytes = 16 * KB),
+    "git init -q git_over; head -c 300000 /dev/urandom | git -C git_over hash-object -w --stdin; "
+    "exit $?")
+SH(sort_fine, SBX_OK, TOOL("sort", .memory_bytes = 128 * MB, .cpu_ms = 20000),
+    "seq 1 100000 | sort -n | tail -n 1")
+SH(sort_no_file, SBX_EXITED, TOOL("sort", .address_space_bytes = 512 * MB), "sort no-such-file")
+SH(sort_no_memory, SBX_MEMORY_LIMIT, TOOL("sort", .address_space_bytes = 20 * MB),
+    "seq 1 3000000 > sort_in; sort -S 500M sort_in > sort_none; exit $?")
+SH(sort_memory_over, SBX_MEMORY_LIMIT, TOOL("sort", .memory_bytes = 32 * MB),
+    "seq 1 3000000 | sort -S 500M -o sort_over; exit $?")
+SH(sort_file_over, SBX_FILE_LIMIT, TOOL("sort", .file_bytes = 64 * KB),
+    "seq 1 100000 | sort -o sort_file; exit $?")
+SH(xz_no_memory, SBX_MEMORY_LIMIT, TOOL("xz", .address_space_bytes = 64 * MB),
+    "seq 1 1000 | xz -9 > xz_none; exit $?")
+SH(dd_file_over, SBX_FILE_LIMIT, TOOL("dd", .file_bytes = 64 * KB),
+    "dd if=/dev/zero of=dd_over bs=1k count=200; exit $?")
+SH(find_grep_pipeline, SBX_OK, TOOL("find", .memory_bytes = 64 * MB, .cpu_ms = 20000),
+    "find . -type f | grep -c cases")
+SH(grep_nothing, SBX_EXITED, TOOL("grep", .address_space_bytes = 512 * MB),
+    "grep no-such-word /dev/null")
+SH(awk_error, SBX_EXITED, TOOL("awk", .address_space_bytes = 512 * MB), "awk 'BEGIN { exit 3 }'")
 
 /* ==== Never started, and cancelled ============================================================ */
 
@@ -727,6 +1014,8 @@ CALL(file_over, SBX_FILE_LIMIT, LIMITS(.file_bytes = 64 * KB),
 #undef NODE
 #undef JAVA
 #undef GO
+#undef PERL
+#undef RUST
 #undef SH
 #undef CALL
 #undef EXEC
