@@ -18,6 +18,7 @@ help:
 	@echo 'make demo      well- and ill-behaved programs, and what sbx.h says of each'
 	@echo 'make test      all tests; needs a C compiler, make and sh (under 3 minutes)'
 	@echo 'make check     more: all compilers, analysers, 10,000 runs, threads, a second kernel'
+	@echo 'make wings     the header with one wing less, each, and with none'
 	@echo 'make treesoak  the attacks on the tree, 200 times each, as root and as an ordinary user'
 	@echo 'make corpus    how often the verdict is the true one, over programs of known end'
 	@echo 'make bench     what a run costs, as ratios to hand-written code'
@@ -30,13 +31,22 @@ demo: $(BUILD)/examples/demo
 # The test program is built four ways: {all of Linux, portable POSIX only} x {plain, sanitizers}.
 VARIANTS = plain portable asan portable-asan
 
+# And with one wing of the header less, with none of them, and as nothing but the core.
+WINGS = tree watch cgroup policy call code
+WING_VARIANTS = $(WINGS:%=no-%) no-wings core
+
 test:
 	@$(MAKE) -s -j$(JOBS) programs $(VARIANTS:%=$(BUILD)/%/tests)
 	@$(RUN) $(VARIANTS) utest examples compile
 
 check:
-	@$(MAKE) -s -j$(JOBS) programs $(BUILD)/plain/tests $(BUILD)/tsan/tests
-	@$(RUN) qemu matrix format tidy soak valgrind threads cppcheck corpus
+	@$(MAKE) -s -j$(JOBS) programs $(BUILD)/plain/tests $(BUILD)/tsan/tests \
+		$(WING_VARIANTS:%=$(BUILD)/%/tests)
+	@$(RUN) qemu matrix format tidy soak valgrind threads cppcheck corpus $(WING_VARIANTS)
+
+wings: # what is left works, and what is off is refused
+	@$(MAKE) -s -j$(JOBS) programs $(WING_VARIANTS:%=$(BUILD)/%/tests)
+	@$(RUN) $(WING_VARIANTS)
 
 # Longer still: the attacks on the tree by the hundred; and the second kernel alone.
 treesoak qemu:
@@ -62,6 +72,16 @@ $(BUILD)/portable/%: VARIANT = -DSBX_NO_LINUX
 $(BUILD)/asan/%: VARIANT = $(SANITIZE)
 $(BUILD)/portable-asan/%: VARIANT = $(SANITIZE) -DSBX_NO_LINUX
 $(BUILD)/tsan/%: VARIANT = -fsanitize=thread
+
+$(BUILD)/no-tree/%: VARIANT = -DSBX_NO_TREE
+$(BUILD)/no-watch/%: VARIANT = -DSBX_NO_WATCH
+$(BUILD)/no-cgroup/%: VARIANT = -DSBX_NO_CGROUP
+$(BUILD)/no-policy/%: VARIANT = -DSBX_NO_POLICY
+$(BUILD)/no-call/%: VARIANT = -DSBX_NO_CALL
+$(BUILD)/no-code/%: VARIANT = -DSBX_NO_CODE
+NO_WINGS = -DSBX_NO_TREE -DSBX_NO_WATCH -DSBX_NO_CGROUP -DSBX_NO_POLICY -DSBX_NO_CALL -DSBX_NO_CODE
+$(BUILD)/no-wings/%: VARIANT = $(NO_WINGS)
+$(BUILD)/core/%: VARIANT = -DSBX_NO_LINUX $(NO_WINGS)
 
 .SECONDEXPANSION: # so that a rule can hold for every variant: $$* is "variant" or "variant/suite"
 .SECONDARY:       # and its objects are kept
@@ -90,4 +110,4 @@ $(BUILD)/examples/%: examples/%.c sbx.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(WARN) -o $@ $< -pthread
 
-.PHONY: treesoak qemu help demo test check corpus bench examples clean programs
+.PHONY: wings treesoak qemu help demo test check corpus bench examples clean programs

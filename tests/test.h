@@ -45,13 +45,62 @@
 
 /* ==== Which build is this? ==================================================================== */
 
-static inline int test_is_portable(void) {
 #if defined(SBX_NO_LINUX) || !defined(__linux__)
-    return 1;
+#define TEST_PORTABLE 1
 #else
-    return 0;
+#define TEST_PORTABLE 0
 #endif
-}
+
+/* What the header was built with: a wing that was taken off is skipped, and the tests of the set
+   `wing` see that it is refused. */
+#if TEST_PORTABLE || defined(SBX_NO_TREE)
+#define TEST_HAS_TREE 0
+#else
+#define TEST_HAS_TREE 1
+#endif
+#if TEST_PORTABLE || defined(SBX_NO_WATCH)
+#define TEST_HAS_WATCH 0
+#else
+#define TEST_HAS_WATCH 1
+#endif
+#if TEST_PORTABLE || defined(SBX_NO_CGROUP)
+#define TEST_HAS_CGROUP 0
+#else
+#define TEST_HAS_CGROUP 1
+#endif
+#if TEST_PORTABLE || defined(SBX_NO_POLICY)
+#define TEST_HAS_POLICY 0
+#else
+#define TEST_HAS_POLICY 1
+#endif
+#ifdef SBX_NO_CALL
+#define TEST_HAS_CALL 0
+#else
+#define TEST_HAS_CALL 1
+#endif
+#ifdef SBX_NO_CODE
+#define TEST_HAS_CODE 0
+#else
+#define TEST_HAS_CODE 1
+#endif
+
+static inline int test_is_portable(void) { return TEST_PORTABLE; }
+static inline int test_has_tree(void) { return TEST_HAS_TREE; }
+static inline int test_has_watch(void) { return TEST_HAS_WATCH; }
+static inline int test_has_cgroup(void) { return TEST_HAS_CGROUP; }
+static inline int test_has_policy(void) { return TEST_HAS_POLICY; }
+static inline int test_has_call(void) { return TEST_HAS_CALL; }
+static inline int test_has_code(void) { return TEST_HAS_CODE; }
+
+#define NEED_WATCH()                                                                               \
+    do {                                                                                           \
+        if (!test_has_watch()) UTEST_SKIP("nobody sums up in this build");                         \
+    } while (0)
+
+#define NEED_CALL()                                                                                \
+    do {                                                                                           \
+        if (!test_has_call()) UTEST_SKIP("built with SBX_NO_CALL");                                \
+    } while (0)
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

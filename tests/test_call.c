@@ -35,6 +35,7 @@ UTEST(seed, C1_function_with_arguments_returns_its_value) {
     sbx_result result;
     answer got;
     test_host before;
+    NEED_CALL();
     test_host_save(&before);
     memset(&got, 0x55, sizeof got);
     EXPECT_EQ((int)SBX_OK, (int)sbx_call(&config, add_up, &first, &got, sizeof got, &result));
@@ -74,6 +75,7 @@ UTEST(seed, C7_incomplete_result_is_no_result) {
     sbx_result result;
     char ret[64];
     int how;
+    NEED_CALL();
     for (how = 0; how < 6; how++) {
         memset(ret, 0x55, sizeof ret);
         EXPECT_EQ((int)SBX_NO_RESULT,
@@ -101,6 +103,7 @@ UTEST(seed, J9_ended_without_a_result) {
     sbx_result result;
     char ret[8];
     int how = 0;
+    NEED_CALL();
     sbx_call(&config, leaves_early, &how, ret, sizeof ret, &result);
     EXPECT_EQ((int)SBX_NO_RESULT, (int)result.verdict); /* although it exited with 0 */
     EXPECT_EQ(0, result.exit_code);
@@ -138,6 +141,7 @@ UTEST(seed, fails_result_mixed_with_output) {
     sbx_config config = {0};
     sbx_result result;
     char ret[32];
+    NEED_CALL();
     EXPECT_EQ((int)SBX_OK, (int)sbx_call(&config, prints_a_lot, NULL, ret, sizeof ret, &result));
     EXPECT_EQ(0x17, (int)ret[0]);
     EXPECT_EQ(0x17, (int)ret[31]);
@@ -156,6 +160,7 @@ UTEST(seed, fails_large_result_times_out) {
     static const size_t sizes[] = {1, 4095, 4096, 4097, 1 << 20, 16 << 20};
     sbx_config config = {0};
     unsigned i;
+    NEED_CALL();
     config.timeout_ms = 20000;
     for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         char *ret = (char *)malloc(sizes[i] + 1), fill = (char)(i + 1);
@@ -186,6 +191,7 @@ static int forge_in_call(void *arg, void *ret, size_t ret_size) {
 
 UTEST(attack, a35_forges_a_result_in_a_call) {
     int code;
+    NEED_CALL();
     for (code = 0; code < 4; code += 3) {
         sbx_config config = {0};
         sbx_result result;
@@ -216,6 +222,7 @@ static int forge_in_memory(void *arg, void *ret, size_t ret_size) {
 
 UTEST(attack, a35_forges_a_failed_start_in_a_call) {
     int code = 3, contain;
+    NEED_CALL();
     for (contain = SBX_CONTAIN_AUTO; contain <= SBX_CONTAIN_GROUP; contain++) {
         sbx_config config = {0};
         sbx_result result;
@@ -247,6 +254,7 @@ UTEST(seed, C8_failure_text_arrives_in_the_message) {
     sbx_config config = {0};
     sbx_result result;
     char ret[8];
+    NEED_CALL();
     memset(ret, 0x55, sizeof ret);
     EXPECT_EQ((int)SBX_NO_RESULT,
               (int)sbx_call(&config, fails_with_numbers, NULL, ret, sizeof ret, &result));
@@ -269,6 +277,7 @@ UTEST(seed, J7_any_failure_text_arrives) {
     sbx_result result;
     char ret[4];
     size_t i;
+    NEED_CALL();
     for (i = 0; i < sizeof texts / sizeof *texts; i++) {
         sbx_call(&config, fails_with_text, (void *)(size_t)texts[i], ret, sizeof ret, &result);
         EXPECT_EQ((int)SBX_NO_RESULT, (int)result.verdict);
@@ -344,6 +353,7 @@ static const char *nothing_on_the_streams(void *arg) {
 
 UTEST(seed, J5_errors_are_returned_and_nothing_is_printed) {
     char dir[PATH_MAX];
+    NEED_CALL();
     test_tmpdir(dir);
     EXPECT_STREQ("", test_in_copy(nothing_on_the_streams, dir));
     test_remove_tree(dir);
@@ -365,6 +375,7 @@ static int counts(void *arg, void *ret, size_t ret_size) {
 UTEST(seed, J11_every_call_has_a_heap_of_its_own) {
     sbx_config config = {0};
     int i, seen;
+    NEED_CALL();
     heap_text = (char *)malloc(16);
     strcpy(heap_text, "host's");
     counter = 10;
@@ -415,6 +426,7 @@ UTEST(seed, C11_crash_and_overflow_spare_the_host) {
     sbx_result result;
     char mine[4] = "abc", ret[4] = "def";
     test_host before;
+    NEED_CALL();
     result = RUN_CHILD(&config, "crash", "null");
     EXPECT_EQ((int)SBX_CRASHED, (int)result.verdict);
     EXPECT_EQ(SIGSEGV, result.signal);
@@ -435,14 +447,14 @@ UTEST(seed, C11_crash_and_overflow_spare_the_host) {
     config.memory_bytes = 64 << 20;
     EXPECT_NE((int)SBX_OK,
               (int)sbx_call(&config, takes_all_memory, NULL, ret, sizeof ret, &result));
-    if (!test_is_portable() || !test_is_asan()) /* there RLIMIT_AS stops the sanitizer itself */
+    if (test_has_watch() || !test_is_asan()) /* there RLIMIT_AS stops the sanitizer itself */
         EXPECT_EQ((int)SBX_MEMORY_LIMIT, (int)result.verdict);
     EXPECT_STREQ("def", ret);
     sbx_free(&result);
     EXPECT_STREQ("", test_host_diff(&before));
     result = RUN_CHILD(&config, "memory", "own", "300");
     EXPECT_EQ((int)SBX_MEMORY_LIMIT, (int)result.verdict);
-    EXPECT_EQ(test_is_portable() ? 0 : 1, result.certain);
+    EXPECT_EQ(test_has_watch() ? 1 : 0, result.certain);
     sbx_free(&result);
 }
 
@@ -458,6 +470,7 @@ UTEST(host, call_sees_the_environment_of_the_config) {
     sbx_config config = {0};
     sbx_result result;
     char text[32];
+    NEED_CALL();
     EXPECT_EQ(SBX_OK, (int)sbx_call(&config, fn_tells_its_environment, NULL, text, 32, &result));
     EXPECT_STREQ("none none", text);
     sbx_free(&result);
@@ -494,6 +507,7 @@ UTEST(host, call_knows_its_own_number) {
     sbx_config config = {0};
     sbx_result result;
     int number = SIGUSR1, codes[2] = {-1, -1};
+    NEED_CALL();
     EXPECT_EQ(SBX_OK, (int)sbx_call(&config, fn_locks_twice, NULL, codes, sizeof codes, &result));
     EXPECT_EQ(0, codes[0]);
     EXPECT_EQ(EDEADLK, codes[1]);
@@ -537,6 +551,7 @@ static const char *call_in_a_hurry(void *arg) {
 }
 
 UTEST(host, call_whose_time_is_over_at_once) {
+    NEED_CALL();
     EXPECT_STREQ("", test_in_copy(call_in_a_hurry, NULL));
 }
 
@@ -566,6 +581,7 @@ static const char *call_without_room(void *arg) {
 }
 
 UTEST(host, call_that_cannot_begin) {
+    NEED_CALL();
     if (test_is_asan()) UTEST_SKIP("sanitizers need much address space");
     EXPECT_STREQ("", test_in_copy(call_without_room, NULL));
 }
@@ -589,6 +605,7 @@ static void *call_often(void *arg) {
 UTEST(host, calls_side_by_side) {
     pthread_t threads[4];
     int wrong[4] = {0, 0, 0, 0}, i;
+    NEED_CALL();
     for (i = 0; i < 4; i++) ASSERT_EQ(0, pthread_create(&threads[i], NULL, call_often, &wrong[i]));
     for (i = 0; i < 4; i++) {
         ASSERT_EQ(0, pthread_join(threads[i], NULL));
@@ -619,6 +636,7 @@ UTEST(call, stack_bytes_binds_a_function_in_a_tree) {
     sbx_result result;
     long bytes = 256 * 1024;
     int ret;
+    NEED_CALL();
     NEED_TREE();
     config.contain = SBX_CONTAIN_TREE;
     config.stack_bytes = MB;
@@ -659,6 +677,7 @@ UTEST(call, stack_ends_at_a_guard_page) {
     sbx_config config = {0};
     sbx_result result;
     char below[16] = "?";
+    NEED_CALL();
     NEED_TREE();
     config.contain = SBX_CONTAIN_TREE;
     EXPECT_EQ(SBX_OK,
@@ -695,6 +714,7 @@ static int fn_is_signalled_by_a_thread(void *arg, void *ret, size_t size) {
 UTEST(call, first_thread_can_be_signalled_by_another) {
     static const sbx_contain contain[] = {SBX_CONTAIN_GROUP, SBX_CONTAIN_AUTO};
     int i, got;
+    NEED_CALL();
     for (i = 0; i < 2; i++) {
         sbx_config config = {0};
         sbx_result result;
@@ -719,6 +739,7 @@ static int fn_scribbles_and_exits(void *arg, void *ret, size_t size) {
 
 UTEST(call, scribbling_over_the_record_is_no_result) {
     int bytes[] = {0, 1, 'A', 255}, i, ret;
+    NEED_CALL();
     for (i = 0; i < 4; i++) {
         sbx_config config = {0};
         sbx_result result;
@@ -745,6 +766,7 @@ UTEST(call, text_of_a_failure_ends_where_its_room_ends) {
     sbx_config config = {0};
     sbx_result result;
     int ret;
+    NEED_CALL();
     config.contain = SBX_CONTAIN_GROUP;
     config.address_space_bytes = 1LL << 48; /* more than it has: a sanitizer reserves much */
     sbx_call(&config, fn_leaves_text_without_end, NULL, &ret, sizeof ret, &result);
@@ -764,6 +786,7 @@ static int fn_fails_for_memory(void *arg, void *ret, size_t size) {
 UTEST(call, failure_that_speaks_of_memory_under_a_limit) {
     sbx_config config = {0};
     sbx_result result;
+    NEED_CALL();
     config.contain = SBX_CONTAIN_GROUP;
     sbx_call(&config, fn_fails_for_memory, NULL, NULL, 0, &result);
     EXPECT_VERDICT(SBX_NO_RESULT, result);
@@ -802,6 +825,7 @@ UTEST(call, result_that_was_destroyed_is_none) {
     sbx_config config = {0};
     sbx_result result;
     char ret[100];
+    NEED_CALL();
     memset(ret, 1, sizeof ret);
     sbx_call(&config, fn_cuts_its_result, NULL, ret, sizeof ret, &result);
     if (test_is_portable() || result.exit_code == 3)
@@ -840,6 +864,7 @@ static const char *host_with_unwritten_text(void *arg) {
 }
 
 UTEST(call, unwritten_text_of_the_host_stays_the_hosts) {
+    NEED_CALL();
     EXPECT_STREQ("", test_in_copy(host_with_unwritten_text, NULL));
 }
 
@@ -875,6 +900,7 @@ static const char *host_with_unread_text(void *arg) {
 }
 
 UTEST(call, unread_text_of_the_host_stays_the_hosts) {
+    NEED_CALL();
     EXPECT_STREQ("", test_in_copy(host_with_unread_text, NULL));
 }
 
@@ -912,6 +938,7 @@ static const char *call_of_a_large_host(void *arg) {
 }
 
 UTEST(call, peak_of_a_function_is_without_the_host) {
-    if (test_is_portable()) UTEST_SKIP("nobody looks at memory there");
+    NEED_CALL();
+    if (!test_has_watch()) UTEST_SKIP("nobody looks at memory there");
     EXPECT_STREQ("", test_in_copy(call_of_a_large_host, NULL));
 }

@@ -1107,7 +1107,7 @@ UTEST(pitfall, P14_bystanders_get_no_signal) {
 UTEST(stop, memory_hog_gets_no_grace) {
     sbx_config config = {0};
     sbx_result result;
-    if (test_is_portable()) UTEST_SKIP("memory_bytes is the address space there");
+    if (!test_has_watch()) UTEST_SKIP("memory_bytes is the address space there");
     config.argv = test_child_argv("net", "grow", "400", "4", "5");
     config.contain = SBX_CONTAIN_GROUP;
     config.memory_bytes = 64 * MB;

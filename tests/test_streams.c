@@ -1247,10 +1247,13 @@ static const char *with_closed_streams(void *arg) {
     config.argv = NULL;
     config.input = "four";
     config.input_size = 4;
-    TEST_MUST(sbx_call(&config, test_fn_length, NULL, &length, sizeof length, &result) == SBX_OK);
-    TEST_MUST(length == 4);
-    TEST_MUST(strcmp(result.out.data, "out") == 0 && strcmp(result.err.data, "err") == 0);
-    sbx_free(&result);
+    if (test_has_call()) {
+        TEST_MUST(sbx_call(&config, test_fn_length, NULL, &length, sizeof length, &result) ==
+                  SBX_OK);
+        TEST_MUST(length == 4);
+        TEST_MUST(strcmp(result.out.data, "out") == 0 && strcmp(result.err.data, "err") == 0);
+        sbx_free(&result);
+    }
     for (fd = 0; fd < 3; fd++) TEST_MUST((fcntl(fd, F_GETFD) < 0) == ((mask & 1 << fd) != 0));
     return "";
 }

@@ -16,14 +16,14 @@ static void expect_memory(int *utest_result, const char *how, const char *mb, co
     config.grace_ms = -1;
     TEST_RUN(&config, &result);
     EXPECT_VERDICT(verdict, result);
-    EXPECT_TRUE(result.enforced & (test_is_portable() ? SBX_BY_RLIMIT_AS : SBX_BY_WATCH));
+    EXPECT_TRUE(result.enforced & (test_has_watch() ? SBX_BY_WATCH : SBX_BY_RLIMIT_AS));
     if (verdict == SBX_MEMORY_LIMIT) {
-        EXPECT_EQ(test_is_portable() ? 0 : 1, result.certain);
-        if (!test_is_portable()) EXPECT_TRUE(result.evidence & SBX_SAW_MEMORY_SUM);
-        if (!test_is_portable()) EXPECT_EQ(SIGKILL, result.signal); /* at once, not afterwards */
+        EXPECT_EQ(test_has_watch() ? 1 : 0, result.certain);
+        if (test_has_watch()) EXPECT_TRUE(result.evidence & SBX_SAW_MEMORY_SUM);
+        if (test_has_watch()) EXPECT_EQ(SIGKILL, result.signal); /* at once, not afterwards */
         EXPECT_NE((char *)NULL, strstr(result.message, "memory"));
     }
-    if (result.peak_bytes >= 0 && !test_is_portable()) {
+    if (result.peak_bytes >= 0 && test_has_watch()) {
         if (verdict == SBX_MEMORY_LIMIT) EXPECT_GT(result.peak_bytes, limit_mb * MB);
         if (verdict == SBX_OK) EXPECT_LT(result.peak_bytes, limit_mb * MB);
         EXPECT_LT(result.peak_bytes, 512 * MB); /* all that the child ever uses */
@@ -37,7 +37,7 @@ UTEST(attack, a18_memory_in_one_process) {
 }
 
 UTEST(attack, a18_memory_in_eight_processes) {
-    if (test_is_portable()) /* each is far from the limit, and only that is seen */
+    if (!test_has_watch()) /* each is far from the limit, and only that is seen */
         expect_memory(utest_result, "own", "20", "8", 64, SBX_OK);
     else
         expect_memory(utest_result, "own", "20", "8", 64, SBX_MEMORY_LIMIT);
@@ -57,7 +57,7 @@ UTEST(attack, a18_shared_pages_count_once) {
 /* What the sizes in /proc do not show: a process whose first thread has ended, one that came while
    all looked too large anyway, and pages that are there once, but at three addresses. */
 UTEST(attack, a18_sizes_that_mislead) {
-    if (test_is_portable()) UTEST_SKIP("nobody looks");
+    NEED_WATCH();
     expect_memory(utest_result, "leaderless", "200", "1", 64, SBX_MEMORY_LIMIT);
     expect_memory(utest_result, "late", "40", "1", 64, SBX_MEMORY_LIMIT);
     expect_memory(utest_result, "mapped", "30", "1", 64, SBX_OK);
@@ -69,7 +69,7 @@ UTEST(pitfall, P29_reserved_memory_is_not_used_memory) {
     sbx_result result;
     config.memory_bytes = 100 << 20;
     result = RUN_CHILD(&config, "reserve", "4000", "20", "60");
-    if (test_is_portable()) { /* documented there: each process's address space */
+    if (!test_has_watch()) { /* documented there: each process's address space */
         EXPECT_EQ((int)SBX_MEMORY_LIMIT, (int)result.verdict);
         EXPECT_TRUE(result.enforced & SBX_BY_RLIMIT_AS);
         EXPECT_EQ(0, result.certain);
@@ -79,7 +79,7 @@ UTEST(pitfall, P29_reserved_memory_is_not_used_memory) {
         EXPECT_GE(result.peak_bytes, (20LL << 20));
     }
     sbx_free(&result);
-    if (test_is_portable()) return;
+    if (!test_has_watch()) return;
     result = RUN_CHILD(&config, "reserve", "4000", "300", "2000");
     EXPECT_EQ((int)SBX_MEMORY_LIMIT, (int)result.verdict);
     EXPECT_EQ(1, result.certain);
@@ -89,6 +89,7 @@ UTEST(pitfall, P29_reserved_memory_is_not_used_memory) {
 
 #ifdef __linux__
 UTEST(tree, a18_memory_of_orphans) {
+    NEED_WATCH();
     NEED_TREE();
     EXPECT_WELL(memory_holds(SBX_CONTAIN_TREE));
 }
@@ -143,6 +144,8 @@ UTEST(tree, call_that_uses_memory) {
     static const sbx_fn fn[] = {fn_grows, fn_shares, fn_tables};
     sbx_result result;
     int i;
+    NEED_WATCH();
+    NEED_CALL();
     NEED_TREE();
     for (i = 0; i < 3; i++) {
         call_with_64_mb(fn[i], &result);
@@ -160,6 +163,7 @@ UTEST(tree, call_that_uses_memory) {
 UTEST(tree, page_tables_are_memory) {
     sbx_config config = {0};
     sbx_result result;
+    NEED_WATCH();
     NEED_TREE();
     config.argv = test_child_argv("page_tables");
     config.contain = SBX_CONTAIN_TREE;
@@ -187,6 +191,7 @@ static void expect_small_overshoot(int *utest_result, long long limit, const cha
 }
 
 UTEST(tree, memory_overshoot_is_small) {
+    NEED_WATCH();
     NEED_TREE();
     expect_small_overshoot(utest_result, 64 * MB, "self");
     expect_small_overshoot(utest_result, 256 * MB, "self");
@@ -206,6 +211,7 @@ static void expect_peak(int *utest_result, const char *who, const char *mb, cons
 }
 
 UTEST(tree, peak_of_20_ms_is_seen) {
+    NEED_WATCH();
     NEED_TREE();
     expect_peak(utest_result, "self", "100", "1", "0", 400 * MB);
     expect_peak(utest_result, "self", "100", "1", "300", 400 * MB);
@@ -216,6 +222,7 @@ UTEST(tree, peak_of_20_ms_is_seen) {
 
 /* Nobody asked for a limit, so nobody needs to look closely; the peak is wanted all the same. */
 UTEST(tree, peak_of_a_child_without_a_limit) {
+    NEED_WATCH();
     NEED_TREE();
     expect_peak(utest_result, "children", "60", "1", "200", 0);
 }
@@ -246,12 +253,14 @@ static void expect_cpu_limit(int *utest_result, const char *processes, const cha
 }
 
 UTEST(tree, a16_four_burning_orphans) {
+    NEED_WATCH();
     NEED_TREE();
     expect_cpu_limit(utest_result, "4", "0", 1000);
 }
 
 /* Each of them is gone before it has spent much. */
 UTEST(tree, a16_burning_relay) {
+    NEED_WATCH();
     NEED_TREE();
     expect_cpu_limit(utest_result, "4", "40", 400);
 }
@@ -262,6 +271,7 @@ UTEST(tree, a16_burning_relay_of_short_lives) {
     sbx_config config = {0};
     sbx_result result;
     test_tether tether;
+    NEED_WATCH();
     NEED_TREE();
     ASSERT_TRUE(test_tether_open(&tether));
     config.argv = test_child_argv("tree_burn", tether.path, "4", "4");
@@ -282,6 +292,7 @@ UTEST(tree, a16_burning_relay_of_short_lives) {
 UTEST(tree, times_are_of_the_whole_tree) {
     sbx_config config = {0};
     sbx_result result;
+    NEED_WATCH();
     NEED_TREE();
     config.command = "(while :; do :; done) & wait";
     config.contain = SBX_CONTAIN_TREE;
@@ -315,6 +326,7 @@ static const char *hide_from_the_watch(void *how) {
 
 #define HIDES(name)                                                                                \
     UTEST(tree, a18_hides_behind_##name) {                                                         \
+        NEED_WATCH();                                                                              \
         NEED_TREE();                                                                               \
         EXPECT_WELL(in_place(hide_from_the_watch, (void *)(size_t)#name));                         \
     }
@@ -351,6 +363,7 @@ static void expect_runs_in_512_mb(int *utest_result, const char *const *argv, co
 }
 
 UTEST(tree, node_in_512_mb) {
+    NEED_WATCH();
     NEED_TREE();
     if (!installed("node")) UTEST_SKIP("node is not installed");
     expect_runs_in_512_mb(utest_result,
@@ -358,6 +371,7 @@ UTEST(tree, node_in_512_mb) {
 }
 
 UTEST(tree, java_in_512_mb) {
+    NEED_WATCH();
     NEED_TREE();
     if (!installed("java")) UTEST_SKIP("java is not installed");
     expect_runs_in_512_mb(utest_result, (const char *const[]){"java", "--version", NULL}, "");
@@ -366,6 +380,7 @@ UTEST(tree, java_in_512_mb) {
 UTEST(tree, address_sanitizer_in_512_mb) {
     char own[PATH_MAX];
     ssize_t size;
+    NEED_WATCH();
     NEED_TREE();
     if (!test_is_asan()) UTEST_SKIP("this is no such build");
     size = readlink("/proc/self/exe", own, sizeof own - 1);

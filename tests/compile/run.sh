@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compile tests: run.sh quick|full. Every case builds real programs from sbx.h without one line of
+# Compile tests: run.sh quick|wings|full. Every case builds real programs from sbx.h without one line of
 # output from the compiler, and runs them. "quick" needs only $CC; "full" tries every compiler and
 # standard that is installed. One line per case: ok, FAILED, or skipped with the reason.
 set -u
@@ -101,6 +101,29 @@ standards() {
     done
 }
 
+no_tree=-DSBX_NO_TREE no_watch=-DSBX_NO_WATCH no_cgroup=-DSBX_NO_CGROUP
+no_policy=-DSBX_NO_POLICY no_call=-DSBX_NO_CALL no_code=-DSBX_NO_CODE
+no_wings="$no_tree $no_watch $no_cgroup $no_policy $no_call $no_code"
+
+# wings COMPILER-AND-FLAGS "-x c++"-or-"": the header with one wing less, each, with none of them, and
+# with nothing of Linux besides; the implementation alone and with most functions unused.
+wings() {
+    if ! available "$1" "$2"; then
+        skipped "${1%% -W*}, wings" "$why"
+        return
+    fi
+    for off in $no_wings "$no_wings" "-DSBX_NO_LINUX $no_wings"; do
+        name="${1%% -W*} $off"
+        if quiet $1 $2 $off -I. -c -o "$out/w.o" "$here/impl.c" &&
+            quiet $1 $2 $off -O2 -I. -DSBX_STATIC -DSBX_IMPLEMENTATION -c -o "$out/w.o" \
+                "$here/unit_b.c"; then
+            passed "$name"
+        else
+            failed "$name"
+        fi
+    done
+}
+
 # What one C compiler must accept and refuse besides; $1 = compiler.
 specials() {
     c="$1 $warn -Wstrict-prototypes -I. -c -o $out/s.o"
@@ -182,6 +205,9 @@ quick)
     standards "$CC" "$c_warn" "" c99 c11 c17 c2x
     specials "$CC"
     ;;
+wings)
+    wings "$CC -std=c99 $c_warn" ""
+    ;;
 full)
     for compiler in gcc clang; do
         standards $compiler "$c_warn" "" c99 c11 c17 c2x gnu99
@@ -193,11 +219,14 @@ full)
     standards musl-gcc "$c_warn" "" c99 c17
     standards tcc "-Wall -Werror" "" c99
     standards gcc "$c_warn -m32" "" c99 c17
+    for compiler in gcc clang; do wings "$compiler -std=c99 $c_warn" ""; done
+    for compiler in g++ clang++; do wings "$compiler -std=c++11 $warn" "-x c++"; done
+    wings "musl-gcc -std=c99 $c_warn" ""
     mixed gcc g++
     mixed clang clang++
     ;;
 *)
-    echo "usage: run.sh quick|full" >&2
+    echo "usage: run.sh quick|wings|full" >&2
     exit 2
     ;;
 esac
