@@ -1620,12 +1620,16 @@ static int mode_list(int argc, char **argv) {
     return 0;
 }
 
-int main(int argc, char **argv) {
+static int run_mode(int argc, char **argv) {
     const struct mode *mode;
-    program = argv[0];
-    alarm(LIFE_SECONDS);
-    for (mode = modes; argc > 1 && mode->name; mode++)
-        if (strcmp(mode->name, argv[1]) == 0) return mode->run(argc - 2, argv + 2);
+    for (mode = modes; argc > 0 && mode->name; mode++)
+        if (strcmp(mode->name, argv[0]) == 0) return mode->run(argc - 1, argv + 1);
     fprintf(stderr, "usage: child MODE [arguments]; `child list` names the modes\n");
     return 99;
+}
+
+int main(int argc, char **argv) {
+    program = argv[0];
+    alarm(LIFE_SECONDS);
+    return run_mode(argc - 1, argv + 1);
 }

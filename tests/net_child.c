@@ -92,6 +92,56 @@ static int net_flood_and_burn(int argc, char **argv) {
     return 0;
 }
 
+/* One that uses MB for MS: an orphan in the program's session, or a child in another one. */
+static int net_relative(int argc, char **argv) {
+    int orphaned = strcmp(word(argc, argv, 0, "orphan"), "orphan") == 0;
+    long long mb = number(argc, argv, 1, 1), ms = number(argc, argv, 2, 1000);
+    pid_t pid;
+    if (mb > 512) return 96;
+    pid = spawn();
+    if (pid == 0) {
+        if (orphaned && spawn() > 0) _exit(0);
+        if (!orphaned) {
+            setsid();
+            die_with_parent(); /* nobody else ends it */
+        }
+        if (touch_memory(mb, MAP_PRIVATE) == 0) sleep_ms(ms);
+        _exit(0);
+    }
+    if (orphaned) waitpid(pid, NULL, 0);
+    sleep_ms(ms);
+    return 0;
+}
+
+/* Uses MB, and has a child for MS that lives in the same memory. */
+static int net_vfork(int argc, char **argv) {
+    long long mb = number(argc, argv, 0, 1), ms = number(argc, argv, 1, 100);
+    struct timespec time;
+    pid_t pid;
+    if (mb > 512) return 96;
+    if (touch_memory(mb, MAP_PRIVATE) != 0) return 1;
+    time.tv_sec = 0;
+    time.tv_nsec = (long)ms * 1000000;
+    pid = vfork();
+    if (pid == 0) {
+        nanosleep(&time, NULL);
+        _exit(0);
+    }
+    if (pid < 0 || waitpid(pid, NULL, 0) != pid) return 91;
+    say("vforked\n");
+    return 0;
+}
+
+static int run_mode(int argc, char **argv);
+
+/* What follows is a mode, by a process whose memory only root may look into. */
+static int net_undumpable(int argc, char **argv) {
+#ifdef __linux__
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) return 95;
+#endif
+    return run_mode(argc, argv);
+}
+
 static const struct net_act {
     const char *name;
     int (*run)(int argc, char **argv);
@@ -103,6 +153,9 @@ static const struct net_act {
     {"grow", net_grow},
     {"forbidden", net_forbidden},
     {"flood_and_burn", net_flood_and_burn},
+    {"relative", net_relative},
+    {"vfork", net_vfork},
+    {"undumpable", net_undumpable},
 };
 
 static int mode_net(int argc, char **argv) {

@@ -2,6 +2,9 @@
 #include "test.h"
 
 #include <sys/mman.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
 /* ==== Memory of all processes together ======================================================== */
 
@@ -387,5 +390,216 @@ UTEST(tree, address_sanitizer_in_512_mb) {
     ASSERT_GT(size, 0);
     own[size] = 0;
     expect_runs_in_512_mb(utest_result, (const char *const[]){own, "--list-tests", NULL}, "tree.");
+}
+#endif
+
+#if defined(__linux__) && !defined(SBX_NO_LINUX)
+
+/* ==== What the sums are made of =============================================================== */
+
+static long long cpu_of(const sbx_result *r) { return r->user_us + r->system_us; }
+
+/* Each would go on for 4 s and more; the kernel's own limit, where it helps at all, is 2 s. */
+UTEST(watch, cpu_time_is_stopped_soon_after_the_limit_however_it_is_spent) {
+    static const char *const ways[][6] = {
+        {"net", "named", "5000", NULL}, /* a name that breaks a line of stat in two */
+        {"burn", "system", "1", "5000"}, /* in system calls alone */
+        {"net", "burners", "1400", "3", NULL}, /* children that are too short to be seen */
+        {"net", "burners", "50", "80", "ignored"}, /* children that nobody waits for */
+    };
+    size_t i;
+    for (i = 0; i < sizeof ways / sizeof *ways; i++) {
+        const char *const *way = ways[i];
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv(way[0], way[1], way[2], way[3], way[4]);
+        config.contain = test_both[i % 2];
+        config.cpu_ms = 200;
+        config.grace_ms = -1;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_CPU_LIMIT, result);
+        EXPECT_EQ(1, result.certain);
+        EXPECT_EQ(SIGKILL, result.signal);
+        EXPECT_GE_MSG(cpu_of(&result), 200000LL, way[1]);
+        EXPECT_LE_MSG(cpu_of(&result), 1500000LL, way[1]);
+        sbx_free(&result);
+    }
+}
+
+/* Children that were waited for are in the books of their parent, and not once more in ours. */
+UTEST(watch, cpu_time_is_counted_once) {
+    int i;
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        long long said;
+        config.argv = test_child_argv("net", "burners", "6", "50");
+        config.contain = test_both[i];
+        config.cpu_ms = 500;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        said = atoll(result.out.data);
+        EXPECT_GE(said, 300000LL);
+        EXPECT_LE(cpu_of(&result), said + 100000);
+        sbx_free(&result);
+    }
+}
+
+/* On a machine that lets the host look in time, the limit is passed by a few looks only. */
+UTEST(watch, cpu_limit_is_exact) {
+    long long least = LLONG_MAX;
+    int tries;
+    for (tries = 0; tries < 6 && least > 345000; tries++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("burn", "user", "1", "5000");
+        config.contain = SBX_CONTAIN_GROUP;
+        config.cpu_ms = 300;
+        config.grace_ms = -1;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_CPU_LIMIT, result);
+        EXPECT_GE(cpu_of(&result), 300000LL);
+        if (cpu_of(&result) < least) least = cpu_of(&result);
+        sbx_free(&result);
+    }
+    EXPECT_LE(least, 345000LL);
+}
+
+/* 102 % is too much, 98 % is not; what 100 % is, the same program without a limit tells. */
+UTEST(watch, memory_limit_is_exact) {
+    static const char *const who[][5] = {{"net", "use", "60", "2500"},
+                                         {"memory", "own", "30", "2", "2500"}};
+    int i;
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        long long all;
+        config.argv = test_child_argv(who[i][0], who[i][1], who[i][2], i ? who[i][3] : "150",
+                                      i ? "150" : NULL);
+        config.contain = test_both[i];
+        config.memory_bytes = 1LL << 40; /* looked at closely */
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        all = result.peak_bytes;
+        EXPECT_GE(all, 60 * MB);
+        sbx_free(&result);
+        config.memory_bytes = all / 98 * 100;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        sbx_free(&result);
+        config.argv = test_child_argv(who[i][0], who[i][1], who[i][2], who[i][3], who[i][4]);
+        config.memory_bytes = all / 102 * 100;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+        EXPECT_EQ(SIGKILL, result.signal); /* by a look, not in the books when all was over */
+        sbx_free(&result);
+    }
+}
+
+static int note_output(void *user, sbx_stream stream, const char *data, size_t size) {
+    (void)stream, (void)data;
+    *(size_t *)user += size;
+    return 0;
+}
+
+/* The host looks again at once where little is left, and rarely where much is. */
+static long long usual_wait(int *utest_result, long long limit) {
+    long long waits[11], all;
+    sbx_config config = {0};
+    sbx_result result;
+    size_t said = 0;
+    int i, k;
+    sbx *box;
+    config.argv = test_child_argv("net", "use", "90", "15000");
+    config.on_output = note_output;
+    config.user = &said;
+    config.contain = SBX_CONTAIN_GROUP;
+    config.memory_bytes = limit;
+    box = sbx_start(&config, &result);
+    EXPECT_TRUE(box != NULL);
+    if (!box) return -1;
+    while (!said && !sbx_poll(box, 5)) {
+    }
+    sbx_poll(box, 100);
+    for (i = 0; i < 11; i++) {
+        sbx_watch watch;
+        sbx_get_watch(box, &watch);
+        test_sleep_ms(watch.wait_ms);
+        EXPECT_EQ(0, sbx_poll(box, 0));
+        sbx_get_watch(box, &watch);
+        for (k = i; k > 0 && waits[k - 1] > watch.wait_ms; k--) waits[k] = waits[k - 1];
+        waits[k] = watch.wait_ms;
+    }
+    all = waits[5];
+    sbx_cancel(box);
+    EXPECT_EQ(SBX_CANCELLED, (int)sbx_finish(box, &result));
+    EXPECT_STREQ("ready\n", result.out.data);
+    sbx_free(&result);
+    return all;
+}
+
+UTEST(watch, looks_sooner_near_the_limit) {
+    EXPECT_LE(usual_wait(utest_result, 96 * MB), 4LL);
+    EXPECT_GE(usual_wait(utest_result, 1024 * MB), 5LL);
+}
+
+/* ==== Who belongs to it ======================================================================= */
+
+/* In a group there is no list of members: the session and the line of descent tell. */
+UTEST(watch, group_counts_orphans_of_the_session_and_descendants_of_others) {
+    static const char *const who[] = {"orphan", "setsid"};
+    int i;
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("net", "relative", who[i], "150", "2500");
+        config.contain = SBX_CONTAIN_GROUP;
+        config.memory_bytes = 100 * MB;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+        EXPECT_EQ(SIGKILL, result.signal);
+        sbx_free(&result);
+    }
+}
+
+/* Until it execs, a child of vfork lives in its parent's memory. That is there once. */
+UTEST(watch, memory_that_a_vfork_borrows_counts_once) {
+    int i;
+    if (syscall(SYS_kcmp, getpid(), getpid(), 1, 0, 0) != 0) UTEST_SKIP("no kcmp here");
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("net", "vfork", "70", "250");
+        config.contain = test_both[i];
+        config.memory_bytes = 110 * MB;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        EXPECT_STREQ("vforked\n", result.out.data);
+        EXPECT_LT(result.peak_bytes, 110 * MB);
+        EXPECT_GE(result.peak_bytes, 70 * MB);
+        sbx_free(&result);
+    }
+}
+
+/* Processes that hide their pages have a size all the same. */
+static const char *hogs_that_hide_their_pages(void *arg) {
+    int i;
+    (void)arg;
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("net", "undumpable", "memory", "own", "60", "2", "3000");
+        config.contain = test_both[i];
+        config.memory_bytes = 100 * MB;
+        MUST_BE_WELL(test_run(&config, &result));
+        if (result.verdict != SBX_MEMORY_LIMIT || result.signal != SIGKILL)
+            return test_text("%s", result.message);
+        sbx_free(&result);
+    }
+    return "";
+}
+
+UTEST(watch, memory_of_processes_that_hide_their_pages) {
+    EXPECT_WELL(test_as_user(hogs_that_hide_their_pages, NULL));
 }
 #endif
