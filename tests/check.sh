@@ -1,5 +1,6 @@
 #!/bin/sh
-# The longer checks, one by name: format, tidy, cppcheck, soak, valgrind, threads, treesoak, qemu.
+# The longer checks, one by name: format, tidy, cppcheck, soak, valgrind, threads, slow, treesoak,
+# qemu.
 # One line per case: ok, FAILED, or skipped with the reason; a tool that is not installed is
 # skipped, never passed.
 set -u
@@ -115,6 +116,13 @@ valgrind_soak() {
     done
 }
 
+# Tests that wait for seconds in real time.
+slow() {
+    SBX_TEST_SLOW=1 "$BUILD/plain/tests" '--filter=*slow*' >"$log" 2>&1 &&
+        grep -q '^\[       OK \]' "$log"
+    verdict "tests that take seconds" $?
+}
+
 # Every test with "thread" in its name, under ThreadSanitizer. Some of them fork a copy of the host
 # first, which it calls unsupported by default.
 threads() {
@@ -131,8 +139,8 @@ threads() {
 treesoak() {
     dir=$(mktemp -d "${TMPDIR:-/tmp}/sbx-soak.XXXXXX") && chmod 755 "$dir" || return
     if $CC -std=c99 -O1 -g -Wall -Wextra -pthread -o "$dir/treesoak" tests/treesoak.c \
-        tests/test_corral.c tests/test_util.c tests/test_clock.c tests/impl.c >"$log" 2>&1 &&
-        cp "$BUILD/child" "$dir"; then
+        tests/test_corral.c tests/test_trace.c tests/test_util.c tests/test_clock.c \
+        tests/impl.c >"$log" 2>&1 && cp "$BUILD/child" "$dir"; then
         "$dir/treesoak" "${REPETITIONS:-200}" || failed=1 # prints its own lines
     else
         verdict "treesoak.c compiles" 1
@@ -144,6 +152,7 @@ case $1 in
 format) format ;;
 tidy) tidy ;;
 treesoak) treesoak ;;
+slow) slow ;;
 qemu) sh tests/qemu/run.sh || failed=1 ;;
 cppcheck) cppcheck_header ;;
 soak) soak ;;

@@ -132,6 +132,84 @@ static int net_vfork(int argc, char **argv) {
     return 0;
 }
 
+/* COUNT orphans that end at once; tells how many are zombies when none should be left. */
+static int net_orphans(int argc, char **argv) {
+    long long count = number(argc, argv, 0, 100), end = now_ms() + 5000, i;
+    int zombies = 0;
+#ifdef __linux__
+    char path[300], line[512], self[16] = "";
+    if (count > 1000) return 96;
+    if (readlink("/proc/self", self, sizeof self - 1) < 0 || atoi(self) != (int)getpid()) {
+        say("no /proc\n");
+        return 0;
+    }
+    for (i = 0; i < count; i++) {
+        pid_t pid = spawn();
+        if (pid == 0) _exit(spawn() < 0);
+        waitpid(pid, NULL, 0);
+    }
+    do {
+        DIR *dir = opendir("/proc");
+        struct dirent *entry;
+        for (zombies = 0; dir && (entry = readdir(dir)) != NULL;) {
+            FILE *file;
+            const char *state;
+            if (atoi(entry->d_name) <= 0) continue;
+            snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
+            if (!(file = fopen(path, "r"))) continue;
+            state = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+            zombies += state && strncmp(state, ") Z", 3) == 0;
+            fclose(file);
+        }
+        if (dir) closedir(dir);
+        sleep_ms(5);
+    } while (zombies > 0 && now_ms() < end);
+#else
+    (void)count, (void)end, (void)i;
+#endif
+    printf("%d zombies\n", zombies);
+    return 0;
+}
+
+static volatile sig_atomic_t terminated;
+static void note_term(int number_of_signal) { terminated = number_of_signal; }
+
+/* On SIGTERM it needs MS to clean up. */
+static int net_clean_up(int argc, char **argv) {
+    long long end = now_ms() + LIFE_SECONDS * 1000;
+    signal(SIGTERM, note_term);
+    say("ready\n");
+    while (!terminated && now_ms() < end) sleep_ms(5);
+    sleep_ms(number(argc, argv, 0, 100));
+    say("cleaned up\n");
+    return 0;
+}
+
+/* Attempts that differ from an allowed one in one argument only. */
+static int net_edges(int argc, char **argv) {
+#ifdef __linux__
+    const char *dir = word(argc, argv, 0, "."), *file = at(dir, "file");
+    int fd = open(file, O_CREAT | O_RDWR, 0644), in = open(dir, O_RDONLY), from[2], to[2];
+    if (fd < 0 || in < 0 || pipe(from) < 0 || pipe(to) < 0 || write(from[1], "x", 1) != 1)
+        return 95;
+    TRY("chmod", chmod(file, 02755));
+    TRY("fchmod", fchmod(fd, 02755));
+    TRY("fchmodat", fchmodat(AT_FDCWD, file, 04755, 0));
+    TRY("openat", openat(AT_FDCWD, at(dir, "made"), O_CREAT | O_RDWR, 02755));
+    TRY("O_TMPFILE", openat(AT_FDCWD, dir, O_TMPFILE | O_RDWR, 06755));
+    TRY("mknodat", mknodat(AT_FDCWD, at(dir, "node"), S_IFREG | 02755, 0));
+    TRY("plain", chmod(file, 0755));
+    TRY("F_NOTIFY", fcntl(in, F_NOTIFY, DN_ACCESS));
+    TRY("F_GETFL", fcntl(in, F_GETFL));
+    TRY("tee", tee(from[0], to[1], 1, 0));
+    TRY("netlink", socket(AF_NETLINK, SOCK_RAW, 0));
+    printf("hosts %s\n", open("/etc/hosts", O_RDONLY) >= 0 ? "worked" : "none");
+    unlink(at(dir, "made"));
+    unlink(at(dir, "node"));
+#endif
+    return argv == NULL && argc;
+}
+
 static int run_mode(int argc, char **argv);
 
 /* What follows is a mode, by a process whose memory only root may look into. */
@@ -156,6 +234,9 @@ static const struct net_act {
     {"relative", net_relative},
     {"vfork", net_vfork},
     {"undumpable", net_undumpable},
+    {"orphans", net_orphans},
+    {"clean_up", net_clean_up},
+    {"edges", net_edges},
 };
 
 static int mode_net(int argc, char **argv) {

@@ -421,6 +421,11 @@ int own_mounts(void);
 
 int test_tree_is_possible(void);
 
+/* The number, on this side, of the pid 1 that this process has made for a tree; 0 = there is none.
+   And its name, as test_text. */
+int tree_pid_1(void);
+const char *tree_name_of_pid_1(void);
+
 /* Orphans in sessions of their own, 8 x 40 MB under 64 MB. */
 const char *memory_holds(sbx_contain contain);
 

@@ -908,14 +908,14 @@ UTEST(call, unread_text_of_the_host_stays_the_hosts) {
 
 static int fn_waits_for_a_look(void *arg, void *ret, size_t size) {
     (void)arg, (void)ret, (void)size;
-    test_sleep_ms(150);
+    test_sleep_ms(100);
     return 0;
 }
 
 /* A function begins with a copy of the host; only what it makes of it is its own. */
 static const char *call_of_a_large_host(void *arg) {
     static const sbx_contain contain[] = {SBX_CONTAIN_GROUP, SBX_CONTAIN_AUTO};
-    size_t size = 300 * MB;
+    size_t size = 120 * MB;
     char *block =
         (char *)mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     int i;
@@ -926,9 +926,9 @@ static const char *call_of_a_large_host(void *arg) {
         sbx_config config = {0};
         sbx_result result;
         config.contain = contain[i];
-        config.memory_bytes = i ? 100 * MB : 0;
+        config.memory_bytes = i ? 60 * MB : 0;
         TEST_MUST(sbx_call(&config, fn_waits_for_a_look, NULL, NULL, 0, &result) == SBX_OK);
-        if (result.peak_bytes > 60 * MB)
+        if (result.peak_bytes > 40 * MB)
             return test_text("peak_bytes = %lld of contain = %d", result.peak_bytes,
                              (int)contain[i]);
         TEST_MUST(result.peak_bytes > 0); /* it was looked at */

@@ -404,6 +404,8 @@ static const char *escape_attempt(const char *how, sbx_contain contain, int *tre
     config.timeout_ms = LONG_MS;
     flaw = test_run(&config, &result);
     *tree = (result.enforced & SBX_BY_TREE) != 0;
+    if (!*flaw && contain == SBX_CONTAIN_TREE && !*tree && result.verdict != SBX_NOT_STARTED)
+        flaw = "a tree was asked for, and it ran in a mere group";
     if (*tree || result.verdict == SBX_NOT_STARTED) {
         if (test_tether_held(&tether)) flaw = "somebody got away";
     } else if (strstr(flaw, "child (or zombie)") &&
@@ -422,6 +424,47 @@ static const char *escape_attempt(const char *how, sbx_contain contain, int *tre
     }
     sbx_free(&result);
     return *flaw ? test_text("escape %s: %s", how, flaw) : "";
+}
+
+int tree_pid_1(void) {
+    DIR *dir = opendir("/proc");
+    struct dirent *entry;
+    int found = 0;
+    while (dir && !found && (entry = readdir(dir)) != NULL) {
+        int pid = atoi(entry->d_name), parent = 0, inner = 0, levels = 0;
+        char line[512], *at;
+        FILE *file;
+        if (pid <= 1) continue;
+        if ((file = fopen(test_text("/proc/%d/status", pid), "r")) == NULL) continue;
+        while (fgets(line, sizeof line, file)) {
+            if (strncmp(line, "PPid:", 5) == 0) parent = atoi(line + 5);
+            if (strncmp(line, "NSpid:", 6) != 0) continue;
+            for (at = line + 6; *at == '\t'; levels++) inner = (int)strtol(at, &at, 10);
+        }
+        fclose(file);
+        if (parent == (int)getpid() && levels > 1 && inner == 1) found = pid;
+    }
+    if (dir) closedir(dir);
+    return found;
+}
+
+const char *tree_name_of_pid_1(void) {
+    sbx_config config = {0};
+    sbx_result result;
+    char name[64] = "?";
+    FILE *file;
+    sbx *box;
+    config.argv = test_child_argv("sleep", "10000");
+    config.contain = SBX_CONTAIN_TREE;
+    box = sbx_start(&config, &result);
+    if (!box) return test_text("not started: %s", result.message);
+    file = fopen(test_text("/proc/%d/comm", tree_pid_1()), "r");
+    if (file && fgets(name, sizeof name, file)) name[strcspn(name, "\n")] = 0;
+    if (file) fclose(file);
+    sbx_cancel(box);
+    sbx_finish(box, &result);
+    sbx_free(&result);
+    return test_text("%s", name);
 }
 
 /* Orphans in sessions of their own, 8 x 40 MB under 64 MB. */
@@ -562,7 +605,34 @@ static const char *place_with_masked_proc(void *arg) {
 }
 
 /* Without the system's cat, or with one that does not start, pid 1 is made in another way. */
+/* Who is pid 1? NULL = the built-in image, whatever its name; "" = a copy of the host. */
+static const char *pid_1_is(const char *name) {
+    char own[64] = "";
+    FILE *file = fopen("/proc/self/comm", "r");
+    const char *is;
+    TEST_MUST(file && fgets(own, sizeof own, file));
+    fclose(file);
+    own[strcspn(own, "\n")] = 0;
+    is = tree_name_of_pid_1();
+    TEST_MUST(strcmp(is, "?") != 0);
+    if (name ? strcmp(is, *name ? name : own) == 0 : strcmp(is, "cat") && strcmp(is, own))
+        return "";
+    return test_text("pid 1 is %s", is);
+}
+
+/* The built-in image is refused in one way or the other: then it is cat. */
+static const char *place_without_image(void *arg) {
+    int number = *(const int *)arg;
+    MUST_BE_WELL(pid_1_is(NULL));
+    if (!test_forbid(&number, 1, number == SYS_execveat ? EACCES : ENOSYS))
+        return "skip: no filter";
+    MUST_BE_WELL(place_holds(TREE_YES));
+    return pid_1_is("cat");
+}
+
+/* There is neither: pid 1 is a copy of the host. */
 static const char *place_without_cat(void *arg) {
+    static const int image = SYS_execveat;
     const char *instead = (const char *)arg;
     char dir[PATH_MAX], real[PATH_MAX], file[PATH_MAX + 16];
     int user = geteuid() != 0;
@@ -577,7 +647,9 @@ static const char *place_without_cat(void *arg) {
     test_remove_tree(dir);
     if (user) drop_capabilities();
     if (user) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    if (!test_forbid(&image, 1, EACCES)) return "skip: no filter";
     MUST_BE_WELL(place_holds(TREE_YES));
+    MUST_BE_WELL(pid_1_is(""));
     return places_lightly ? "" : host_of_attacks(&(int){37});
 }
 
@@ -717,8 +789,10 @@ const tree_place_row tree_places[] = {
     {"no_mount_namespaces", place_without_mount_namespaces, NULL},
     {"no_proc", place_without_proc, NULL},
     {"masked_proc", place_with_masked_proc, NULL},
+    {"image_refused", place_without_image, &(int){SYS_execveat}},
+    {"no_memory_files", place_without_image, &(int){SYS_memfd_create}},
     {"no_cat", place_without_cat, NULL},
-    {"cat_that_is_no_program", place_without_cat, (void *)(size_t)"no program"},
+    {"cat_that_is_no_program", place_without_cat, (void *)(size_t) "no program"},
     {"chroot_without_proc", place_in_chroot, &(int){0}},
     {"chroot_with_proc", place_in_chroot, &(int){1}},
     {"pid_namespace", place_in_pid_namespace, &(inner_place){0, 1}},

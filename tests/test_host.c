@@ -1337,10 +1337,10 @@ static const char *watches_without_memory(void *arg) {
         for (nth = 1; nth < 12; nth++) {
             sbx_config config = {0};
             sbx_result result;
-            config.argv = test_child_argv("memory", "own", "80", "2", "3000");
+            config.argv = test_child_argv("memory", "own", "25", "2", "3000");
             config.out = config.err = SBX_DISCARD;
             config.contain = contain[i];
-            config.memory_bytes = 64 * MB;
+            config.memory_bytes = 32 * MB;
             test_fail_allocation(nth);
             sbx_run(&config, &result);
             if (test_allocations() < nth) nth = 12;
@@ -1480,7 +1480,7 @@ static const char *under_signals_to_its_group(void *arg) {
     static const sbx_contain contain[] = {SBX_CONTAIN_GROUP, SBX_CONTAIN_AUTO};
     struct sigaction action;
     pid_t pest;
-    int i;
+    int i, runs = test_is_portable() ? 40 : 120; /* in a tree the moment is short */
     (void)arg;
     noted =
         (shared_note *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -1502,7 +1502,7 @@ static const char *under_signals_to_its_group(void *arg) {
         }
         _exit(0);
     }
-    for (i = 0; i < 120 && !noted->elsewhere; i++) {
+    for (i = 0; i < runs && !noted->elsewhere; i++) {
         sbx_config config = {0};
         sbx_result result;
         config.contain = contain[i % 2];

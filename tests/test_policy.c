@@ -2458,4 +2458,62 @@ UTEST(policy, nothing_outside_is_changed_without_a_path) {
     EXPECT_STREQ("", reached);
     sbx_free(&result);
 }
+
+/* ==== Rows of the filter and of the rules, one by one ========================================= */
+
+/* "" = the set prints exactly these lines. */
+static const char *edges(const sbx_policy *policy, const char *dir, const char *wanted) {
+    sbx_config config = {0};
+    sbx_result result;
+    const char *flaw;
+    config.argv = test_child_argv("net", "edges", dir);
+    config.policy = policy;
+    flaw = test_run(&config, &result);
+    if (!*flaw && strcmp(result.out.data, wanted))
+        flaw = test_text("%s%s", result.out.data, result.message);
+    sbx_free(&result);
+    return flaw;
+}
+
+/* Each attempt works without a policy, and under one gets its own answer. */
+UTEST(policy, each_row_has_its_own_answer) {
+    static const char *const worked = "chmod worked\nfchmod worked\nfchmodat worked\n"
+                                      "openat worked\nO_TMPFILE worked\nmknodat worked\n"
+                                      "plain worked\nF_NOTIFY worked\nF_GETFL worked\n"
+                                      "tee worked\nnetlink worked\nhosts worked\n";
+    static const char *const guarded = "chmod EPERM\nfchmod EPERM\nfchmodat EPERM\n"
+                                       "openat EPERM\nO_TMPFILE EPERM\nmknodat EPERM\n"
+                                       "plain worked\nF_NOTIFY EPERM\nF_GETFL worked\n"
+                                       "tee ENOSYS\n";
+    const char *write[2] = {NULL, NULL};
+    sbx_policy policy = {0};
+    char dir[PATH_MAX];
+    NEEDS_POLICY();
+    if (access("/etc/hosts", R_OK) != 0) UTEST_SKIP("no /etc/hosts here");
+    write[0] = test_tmpdir(dir);
+    policy.write = write;
+    EXPECT_STREQ("", edges(NULL, dir, worked));
+    EXPECT_STREQ("", edges(&policy, dir, test_text("%snetlink EPERM\nhosts none\n", guarded)));
+    policy.allow_network = 1;
+    EXPECT_STREQ("", edges(&policy, dir, test_text("%snetlink worked\nhosts worked\n", guarded)));
+    test_remove_tree(dir);
+}
+
+/* What the rules were made of does not stay open in the program. */
+UTEST(policy, program_has_three_descriptors) {
+    int kill;
+    NEEDS_POLICY();
+    for (kill = 0; kill < 2; kill++) {
+        sbx_policy policy = {0};
+        sbx_config config = {0};
+        sbx_result result;
+        policy.kill_on_denied = kill;
+        config.argv = test_child_argv("fds");
+        config.policy = &policy;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        EXPECT_STREQ("0 1 2 ", result.out.data);
+        sbx_free(&result);
+    }
+}
 #endif

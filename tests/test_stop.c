@@ -314,29 +314,52 @@ static int note_that_it_spoke(void *user, sbx_stream stream, const char *data, s
     return 0;
 }
 
-static const char *default_grace(void *arg) {
+/* How far from 3,000 ms the grace can have been, as far as the clock could tell; -1 = it failed. */
+static long long error_of_the_grace(const char **flaw) {
     sbx_config config = {0};
     sbx_result result;
+    long long began, first, last, lived;
     sbx *box;
     int ready = 0;
-    (void)arg;
+    *flaw = "it did not stay for its grace, or did not die after it";
+    test_clock_skew_ms = 0;
     config.argv = test_child_argv("ignore", "ignore");
     config.timeout_ms = 10000;
     config.on_output = note_that_it_spoke;
     config.user = &ready;
+    began = test_now_ms();
     box = sbx_start(&config, &result);
-    TEST_MUST(box != NULL);
-    while (!ready) TEST_MUST(sbx_poll(box, 2) == 0);
-    test_clock_skew_ms = 11000; /* SIGTERM goes out */
-    TEST_MUST(sbx_poll(box, 20) == 0);
-    test_clock_skew_ms = 13000;
-    TEST_MUST(sbx_poll(box, 20) == 0); /* 2 s later it is still there */
-    test_clock_skew_ms = 14500;
-    TEST_MUST(sbx_finish(box, &result) == SBX_TIMED_OUT);
-    TEST_MUST(result.signal == SIGKILL && (result.evidence & SBX_SAW_GRACE_OVER));
-    TEST_MUST(result.wall_us < 16000000); /* on the moved clock: it did not sit out its life */
+    if (!box) return -1;
+    while (!ready)
+        if (sbx_poll(box, 2)) return -1;
+    test_clock_skew_ms = 11000;
+    first = test_now_ms();
+    sbx_poll(box, 0); /* SIGTERM goes out between these two moments */
+    last = test_now_ms();
+    test_clock_skew_ms += 2900;
+    if (sbx_poll(box, 50) && test_now_ms() < first + 3000) return -1;
+    lived = test_now_ms() - last; /* so long at least */
+    test_clock_skew_ms += last + 3001 - test_now_ms();
+    if (sbx_finish(box, &result) != SBX_TIMED_OUT || result.signal != SIGKILL) return -1;
+    if (!(result.evidence & SBX_SAW_GRACE_OVER)) return -1;
     sbx_free(&result);
-    return "";
+    *flaw = "";
+    last = began + result.wall_us / 1000 - first; /* so long at most */
+    if (lived > 3000) lived = 3000; /* the machine stood still: nobody knows */
+    return 3000 - lived > last - 3000 ? 3000 - lived : last - 3000;
+}
+
+static const char *default_grace(void *arg) {
+    long long least = LLONG_MAX;
+    int tries;
+    (void)arg;
+    for (tries = 0; tries < 5 && least > 200; tries++) {
+        const char *flaw;
+        long long off = error_of_the_grace(&flaw);
+        if (*flaw) return flaw;
+        if (off < least) least = off;
+    }
+    return least <= 200 ? "" : test_text("%lld ms off", least);
 }
 
 UTEST(seed, J8_default_grace_is_3_s) {
@@ -1146,19 +1169,19 @@ UTEST(stop, first_reason_counts) {
     sbx_config config = {0};
     sbx_result result;
     int grace;
-    for (grace = 500; grace < 10000; grace *= 3) { /* longer, if it did not get that far */
+    for (grace = 250; grace < 10000; grace *= 3) { /* longer, if it did not get that far */
         config.argv = test_child_argv("net", "flood_and_burn", "5000");
         config.contain = SBX_CONTAIN_GROUP;
         config.output_bytes = 1000;
-        config.cpu_ms = 150;
+        config.cpu_ms = 100;
         config.grace_ms = grace;
         TEST_RUN(&config, &result);
         EXPECT_VERDICT(SBX_OUTPUT_LIMIT, result);
         EXPECT_FALSE(result.evidence & SBX_SAW_CPU_SUM);
         sbx_free(&result);
-        if (result.user_us + result.system_us > 250000) break;
+        if (result.user_us + result.system_us > 150000) break;
     }
-    EXPECT_GT(result.user_us + result.system_us, 250000LL); /* else this meant nothing */
+    EXPECT_GT(result.user_us + result.system_us, 150000LL); /* else this meant nothing */
 }
 
 /* ==== Waiting ================================================================================= */
@@ -1167,14 +1190,14 @@ UTEST(stop, first_reason_counts) {
 UTEST(stop, grace_costs_the_host_nothing) {
     long long least = LLONG_MAX;
     int tries;
-    for (tries = 0; tries < 3 && least > 80000; tries++) {
+    for (tries = 0; tries < 3 && least > 40000; tries++) {
         sbx_config config = {0};
         sbx_result result;
         long long used;
         config.argv = test_child_argv("ignore", "ignore");
         config.contain = SBX_CONTAIN_GROUP;
-        config.timeout_ms = 100;
-        config.grace_ms = 700;
+        config.timeout_ms = 50;
+        config.grace_ms = 350;
         used = test_host_cpu_us();
         sbx_run(&config, &result);
         used = test_host_cpu_us() - used;
@@ -1182,7 +1205,7 @@ UTEST(stop, grace_costs_the_host_nothing) {
         sbx_free(&result);
         if (used < least) least = used;
     }
-    EXPECT_LE(least, 80000LL); /* of 800,000 */
+    EXPECT_LE(least, 40000LL); /* of 400,000 */
 }
 
 /* A poll waits as long as it was told, on a machine that lets it. */

@@ -1532,7 +1532,7 @@ UTEST(streams, memory_for_output_is_bounded_by_the_cap) {
 UTEST(streams, idle_input_costs_the_host_nothing) {
     long long least = LLONG_MAX;
     int tries;
-    for (tries = 0; tries < 3 && least > 50000; tries++) {
+    for (tries = 0; tries < 3 && least > 30000; tries++) {
         sbx_config config = {0};
         sbx_result result;
         long long used;
@@ -1543,13 +1543,13 @@ UTEST(streams, idle_input_costs_the_host_nothing) {
         box = sbx_start(&config, &result);
         ASSERT_TRUE(box != NULL);
         used = test_host_cpu_us();
-        EXPECT_EQ(0, sbx_poll(box, 500));
+        EXPECT_EQ(0, sbx_poll(box, 300));
         used = test_host_cpu_us() - used;
         if (used < least) least = used;
         EXPECT_EQ(SBX_OK, (int)sbx_finish(box, &result));
         sbx_free(&result);
     }
-    EXPECT_LE(least, 50000LL); /* of 500,000 */
+    EXPECT_LE(least, 30000LL); /* of 300,000 */
 }
 
 /* ==== Other children of the host ============================================================== */

@@ -545,6 +545,8 @@ PLACE(no_pid_namespaces)
 PLACE(no_mount_namespaces)
 PLACE(no_proc)
 PLACE(masked_proc)
+PLACE(image_refused)
+PLACE(no_memory_files)
 PLACE(no_cat)
 PLACE(cat_that_is_no_program)
 PLACE(chroot_without_proc)
@@ -1310,6 +1312,156 @@ UTEST(tree, hold_the_lock_of_the_output) {
     hold(fn_locks_its_output, SBX_CONTAIN_TREE, 500, &result);
     EXPECT_VERDICT(SBX_TIMED_OUT, result);
     EXPECT_LT(result.wall_us, 15 * 1000000LL); /* it would take 30 s */
+    sbx_free(&result);
+}
+#endif
+
+/* ==== Pid 1 of the tree ======================================================================= */
+
+#if defined(__linux__) && !defined(SBX_NO_LINUX)
+
+/* It is the host's child, and would keep the host's directory from being unmounted. */
+static const char *directory_of_pid_1(void *arg) {
+    char dir[PATH_MAX], link[64], place[PATH_MAX];
+    sbx_config config = {0};
+    sbx_result result;
+    ssize_t size;
+    int pid;
+    sbx *box;
+    (void)arg;
+    TEST_MUST(chdir(test_tmpdir(dir)) == 0);
+    config.argv = test_child_argv("sleep", "10000");
+    config.contain = SBX_CONTAIN_TREE;
+    box = sbx_start(&config, &result);
+    TEST_MUST(box != NULL);
+    pid = tree_pid_1();
+    snprintf(link, sizeof link, "/proc/%d/cwd", pid);
+    size = readlink(link, place, sizeof place - 1);
+    place[size < 0 ? 0 : size] = 0;
+    sbx_cancel(box);
+    sbx_finish(box, &result);
+    sbx_free(&result);
+    test_remove_tree(dir);
+    TEST_MUST(pid > 0);
+    return size > 0 && strcmp(place, "/") ? test_text("pid 1 is in %s", place) : "";
+}
+
+UTEST(tree, pid_1_keeps_no_directory_busy) {
+    NEED_TREE();
+    EXPECT_WELL(test_in_copy(directory_of_pid_1, NULL));
+}
+
+/* Orphans that end have pid 1 for a parent, which nobody taught to wait. */
+UTEST(tree, orphans_that_end_are_collected) {
+    sbx_config config = {0};
+    sbx_result result;
+    NEED_TREE();
+    config.argv = test_child_argv("net", "orphans", "300");
+    config.contain = SBX_CONTAIN_TREE;
+    TEST_RUN(&config, &result);
+    if (strcmp(result.out.data, "no /proc\n") == 0) UTEST_SKIP("no /proc of its own here");
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_STREQ("0 zombies\n", result.out.data);
+    sbx_free(&result);
+}
+
+/* Who ends among the host's own children while strays of a tree are collected is the host's. */
+static const char *with_a_zombie_of_its_own(void *arg) {
+    static const char *const how[] = {"parent_exits", "parent_setsid_exits", "parent_setsid"};
+    test_tether tether;
+    siginfo_t info;
+    pid_t own;
+    int i, status = 0;
+    (void)arg;
+    TEST_MUST(test_tether_open(&tether));
+    own = fork();
+    if (own == 0) _exit(42);
+    TEST_MUST(own > 0 && waitid(P_PID, (id_t)own, &info, WEXITED | WNOWAIT) == 0);
+    for (i = 0; i < 3; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("escape", how[i], tether.path, "0", "close");
+        config.contain = SBX_CONTAIN_TREE;
+        TEST_MUST(sbx_run(&config, &result) == SBX_OK);
+        sbx_free(&result);
+    }
+    TEST_MUST(test_tether_close(&tether));
+    TEST_MUST(waitpid(own, &status, WNOHANG) == own);
+    TEST_MUST(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+    return "";
+}
+
+UTEST(tree, strays_are_told_from_children_of_the_host) {
+    NEED_TREE();
+    EXPECT_STREQ("", test_in_copy(with_a_zombie_of_its_own, NULL));
+}
+
+/* Pid 1 itself ends only when all others of its namespace have been collected. */
+static int a_child_has_ended(void *arg) {
+    siginfo_t info;
+    (void)arg;
+    memset(&info, 0, sizeof info);
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+}
+
+/* The host is held up, and pid 1 ends the tree: after the deadline and the grace that is a
+   time-out, before it is somebody else's doing. */
+static const char *pid_1_ended_it(void *arg) {
+    int late = *(int *)arg;
+    sbx_config config = {0};
+    sbx_result result;
+    int wanted = late ? SBX_TIMED_OUT : SBX_CRASHED;
+    sbx *box;
+    config.argv = test_child_argv("sleep", "15000");
+    config.contain = SBX_CONTAIN_TREE;
+    config.timeout_ms = 10000;
+    config.grace_ms = 1000;
+    box = sbx_start(&config, &result);
+    TEST_MUST(box != NULL && tree_pid_1() > 0);
+    TEST_MUST(kill((pid_t)tree_pid_1(), SIGKILL) == 0);
+    TEST_MUST(test_wait_until(a_child_has_ended, NULL, 0));
+    if (late) test_clock_skew_ms = 12000;
+    sbx_finish(box, &result);
+    test_clock_skew_ms = 0;
+    if ((int)result.verdict != wanted) return test_text("%s", result.message);
+    TEST_MUST(result.signal == SIGKILL);
+    sbx_free(&result);
+    return "";
+}
+
+UTEST(tree, end_by_the_clock_of_pid_1_is_a_timeout) {
+    int late;
+    NEED_TREE();
+    if (!test_clock_can_move()) UTEST_SKIP("the clock cannot be moved in this build");
+    for (late = 0; late < 2; late++) EXPECT_STREQ("", test_in_copy(pid_1_ended_it, &late));
+}
+
+/* Pid 1 has a clock of its own, for a host whose thread is held in the kernel: it must not end a
+   tree that has no deadline, nor one that is still in its grace. Both at once, in real time. */
+UTEST(tree, slow_clock_of_pid_1_leaves_time) {
+    sbx_config without = {0}, grace = {0};
+    sbx_result result;
+    sbx *boxes[2];
+    NEED_TREE();
+    if (!getenv("SBX_TEST_SLOW")) UTEST_SKIP("takes 3 s: only with SBX_TEST_SLOW set");
+    without.argv = test_child_argv("sleep", "2700");
+    without.contain = SBX_CONTAIN_TREE;
+    without.timeout_ms = SBX_UNLIMITED;
+    without.grace_ms = -1;
+    boxes[0] = sbx_start(&without, &result);
+    ASSERT_TRUE_MSG(boxes[0] != NULL, result.message);
+    grace.argv = test_child_argv("net", "clean_up", "2600");
+    grace.contain = SBX_CONTAIN_TREE;
+    grace.timeout_ms = 100;
+    boxes[1] = sbx_start(&grace, &result);
+    ASSERT_TRUE_MSG(boxes[1] != NULL, result.message);
+    while (sbx_poll_any(boxes + 1, 1, 10000) < 0) {
+    }
+    EXPECT_EQ(SBX_TIMED_OUT, (int)sbx_finish(boxes[1], &result));
+    EXPECT_STREQ("ready\ncleaned up\n", result.out.data);
+    EXPECT_EQ(0, result.exit_code);
+    sbx_free(&result);
+    EXPECT_EQ(SBX_OK, (int)sbx_finish(boxes[0], &result));
     sbx_free(&result);
 }
 #endif
