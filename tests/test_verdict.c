@@ -748,12 +748,7 @@ UTEST(verdict, crash_far_from_the_address_space_is_a_crash) {
 static void expect_own_kill(int *utest_result, const char *burnt_ms) {
     sbx_config config = {0};
     sbx_result result;
-<<<<<<< HEAD
-    config.argv = test_child_argv("net", "burn_and_raise", test_has_watch() ? "850" : "500",
-                                  test_text("%d", SIGKILL));
-=======
     config.argv = test_child_argv("net", "burn_and_raise", burnt_ms, test_text("%d", SIGKILL));
->>>>>>> 76cd846 (tests: a net: pid 1, the forgotten ways to start it, rows of a policy; slow tests go to make check)
     config.contain = SBX_CONTAIN_GROUP;
     config.cpu_ms = 1000;
     TEST_RUN(&config, &result);
@@ -764,13 +759,13 @@ static void expect_own_kill(int *utest_result, const char *burnt_ms) {
 }
 
 UTEST(verdict, kill_far_from_the_cpu_limit_is_a_crash) {
-    if (!test_is_portable()) UTEST_SKIP("where the tree is summed it takes longer");
+    if (test_has_watch()) UTEST_SKIP("where the tree is summed it takes longer");
     expect_own_kill(utest_result, "450");
 }
 
 UTEST(verdict, slow_kill_far_from_the_cpu_limit_is_a_crash) {
     if (!getenv("SBX_TEST_SLOW")) UTEST_SKIP("takes a second of CPU time: only with SBX_TEST_SLOW");
-    if (test_is_portable()) UTEST_SKIP("the other one is for this build");
+    if (!test_has_watch()) UTEST_SKIP("the other one is for this build");
     expect_own_kill(utest_result, "850");
 }
 
@@ -804,13 +799,8 @@ UTEST(verdict, burst_of_memory_between_two_looks_is_over_the_limit) {
     sbx_result result;
     config.argv = test_child_argv("net", "use", test_text("%d", clearly_its_own()), "0");
     config.contain = SBX_CONTAIN_GROUP;
-<<<<<<< HEAD
-    config.memory_bytes = 100 * MB;
-    if (!test_has_watch()) UTEST_SKIP("memory_bytes is the address space there");
-=======
     config.memory_bytes = 40 * MB;
-    if (test_is_portable()) UTEST_SKIP("memory_bytes is the address space there");
->>>>>>> 76cd846 (tests: a net: pid 1, the forgotten ways to start it, rows of a policy; slow tests go to make check)
+    if (!test_has_watch()) UTEST_SKIP("memory_bytes is the address space there");
     ASSERT_STREQ("", unwatched(&config, &result));
     EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
     EXPECT_EQ(1, result.certain);

@@ -408,6 +408,7 @@ UTEST(watch, cpu_time_is_stopped_soon_after_the_limit_however_it_is_spent) {
         {"net", "burners", "50", "80", "ignored"}, /* children that nobody waits for */
     };
     size_t i;
+    NEED_WATCH();
     for (i = 0; i < sizeof ways / sizeof *ways; i++) {
         const char *const *way = ways[i];
         sbx_config config = {0};
@@ -429,6 +430,7 @@ UTEST(watch, cpu_time_is_stopped_soon_after_the_limit_however_it_is_spent) {
 /* Children that were waited for are in the books of their parent, and not once more in ours. */
 UTEST(watch, cpu_time_is_counted_once) {
     int i;
+    NEED_WATCH();
     for (i = 0; i < 2; i++) {
         sbx_config config = {0};
         sbx_result result;
@@ -449,6 +451,7 @@ UTEST(watch, cpu_time_is_counted_once) {
 UTEST(watch, cpu_limit_is_exact) {
     long long least = LLONG_MAX;
     int tries;
+    NEED_WATCH();
     for (tries = 0; tries < 6 && least > 345000; tries++) {
         sbx_config config = {0};
         sbx_result result;
@@ -468,6 +471,7 @@ UTEST(watch, cpu_limit_is_exact) {
 /* 102 % is too much, 98 % is not; what 100 % is, the same program without a limit tells. */
 UTEST(watch, memory_limit_is_exact) {
     int i;
+    NEED_WATCH();
     for (i = 0; i < 2; i++) {
         sbx_config config = {0};
         sbx_result result;
@@ -536,6 +540,7 @@ static const char *usual_wait(long long limit, long long *usual) {
 
 UTEST(watch, looks_sooner_near_the_limit) {
     long long near = -1, far = -1;
+    NEED_WATCH();
     EXPECT_STREQ("", usual_wait(46 * MB, &near));
     EXPECT_STREQ("", usual_wait(1024 * MB, &far));
     EXPECT_LE(near, 4LL);
@@ -548,6 +553,7 @@ UTEST(watch, looks_sooner_near_the_limit) {
 UTEST(watch, group_counts_orphans_of_the_session_and_descendants_of_others) {
     static const char *const who[] = {"orphan", "setsid"};
     int i;
+    NEED_WATCH();
     for (i = 0; i < 2; i++) {
         sbx_config config = {0};
         sbx_result result;
@@ -564,6 +570,7 @@ UTEST(watch, group_counts_orphans_of_the_session_and_descendants_of_others) {
 /* Until it execs, a child of vfork lives in its parent's memory. That is there once. */
 UTEST(watch, memory_that_a_vfork_borrows_counts_once) {
     int i;
+    NEED_WATCH();
     if (syscall(SYS_kcmp, getpid(), getpid(), 1, 0, 0) != 0) UTEST_SKIP("no kcmp here");
     for (i = 0; i < 2; i++) {
         sbx_config config = {0};
@@ -599,6 +606,7 @@ static const char *hogs_that_hide_their_pages(void *arg) {
 }
 
 UTEST(watch, memory_of_processes_that_hide_their_pages) {
+    NEED_WATCH();
     EXPECT_WELL(test_as_user(hogs_that_hide_their_pages, NULL));
 }
 #endif
