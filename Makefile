@@ -22,6 +22,7 @@ help:
 	@echo 'make treesoak  the attacks on the tree, 200 times each, as root and as an ordinary user'
 	@echo 'make corpus    how often the verdict is the true one, over programs of known end'
 	@echo 'make bench     what a run costs, as ratios to hand-written code'
+	@echo 'make walk      how a reader who follows a run goes through sbx.h; VERBOSE=1 lists the way'
 	@echo 'make examples  build the programs of examples/ into $(BUILD)/examples'
 	@echo 'make clean     remove $(BUILD)/'
 
@@ -55,6 +56,9 @@ treesoak qemu:
 
 corpus:
 	@BUILD='$(BUILD)' CC='$(CC)' sh tests/corpus/run.sh $(WORD)
+
+walk:
+	@BUILD='$(BUILD)' CC='$(CC)' VERBOSE='$(VERBOSE)' sh tests/walk.sh $(RUNS)
 
 bench:
 	@CC='$(CC)' sh tests/bench/run.sh $(GROUPS)
@@ -110,4 +114,4 @@ $(BUILD)/examples/%: examples/%.c sbx.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(WARN) -o $@ $< -pthread
 
-.PHONY: wings treesoak qemu help demo test check corpus bench examples clean programs
+.PHONY: walk wings treesoak qemu help demo test check corpus bench examples clean programs
