@@ -1,5 +1,5 @@
 /* sbx.h - run a program, or a C function, under limits, and learn truthfully why it ended.
-   v0.1.0 - one file, no dependencies - MIT or public domain, your choice (end of file)
+   v1.0.0 - one file, no dependencies - MIT or public domain, your choice (end of file)
 
    QUICK START
 
@@ -19,19 +19,41 @@
        }
        // prints: timed-out: 'sleep' ran past its 500 ms limit and was killed
 
-   WHAT IT DOES
-
    1. Fill in a config: argv or command, input, limits. What is zero has the default that stands
       beside it in the struct; SBX_UNLIMITED is none. A wrong value is refused before anything runs.
-   2. sbx_run() runs it and returns one verdict. result.message is a sentence for people, exit_code,
+   2. sbx_run() runs it and returns one verdict. result.message is a sentence for people; exit_code,
       signal, both outputs and the measurements are there whatever the verdict.
-   3. sbx_start(), sbx_poll(), sbx_finish() do the same beside a host that must not block.
+   3. sbx_start(), sbx_poll(), sbx_finish() do the same beside a host that must not block, and
+      sbx_write(), sbx_read() talk to the program meanwhile.
    4. sbx_call() runs a C function in a child instead of a program.
    5. cfg.policy takes away files, network, processes and kernel (Linux).
    When a function returns, no process of the tree is left, no zombie, no descriptor, no file. What
    was asked for was in force, or nothing ran and the message says what is missing. The host is
    never changed: no handlers, no threads, no globals, no output; signal mask, dispositions,
    descriptors, directory and environment stay as they were.
+
+   VERDICTS, AND WHAT THEY REST ON (sbx_classify; the first row that fits)
+     not-started    a step before the program failed                                 certain
+     cancelled      sbx_cancel, sbx_kill, *cfg.stop, or on_output returned non-zero  certain
+     timed-out      the host stopped it at timeout_ms                                certain
+     cpu-limit      it used more than cpu_ms, summed over the tree                   certain
+     memory-limit   it used more than memory_bytes, summed over the tree             certain
+     output-limit   more than output_bytes (error_bytes) was written                 certain
+     memory-limit   the cgroup counted an out-of-memory kill                         certain
+     denied         the filter saw a forbidden system call                           certain
+     lost           it ended, but the host collected its status first                certain
+     ok             exit code 0 (sbx_call: and a result; else no-result)             certain
+     cpu-limit      SIGXCPU or SIGKILL, with 70 % of the kernel's limit spent        likely
+     file-limit     SIGXFSZ; or a failure that speaks of a file too large            likely
+     memory-limit   under RLIMIT_AS: a failure that speaks of memory, or one with    likely
+                    the address space within 5 % of its limit
+     crashed        any other signal           certain, unless RLIMIT_AS or file_bytes was in force
+     exited         any other exit code        certain, unless RLIMIT_AS or file_bytes was in force
+     no-result      sbx_call: the same
+   A child that had ended by itself keeps its own verdict, unless it had used more than cpu_ms or
+   memory_bytes, or written more than output_bytes. Such a verdict is not certain (SBX_SAW_BLIND)
+   where the host looked too late to know that a limit was kept: first after the deadline, or when
+   the program was gone before its memory could be looked at.
 
    WHAT EACH LEVEL STOPS                                         group   tree   policy
      its own time, output, memory, CPU, files past the limit       x       x       x
@@ -60,27 +82,29 @@
    - Without a policy, or in a group, a child can keep the host's thread in the kernel past the
      deadline (a splice holds the pipe's lock): a tree (on x86_64 and aarch64) ends all the same
      2 to 3 seconds after timeout_ms and grace_ms, a group when the child does.
+   - A process that the kernel cannot kill (it waits for a dead disk or file server): 5 seconds
+     after SIGKILL the functions return all the same, with SBX_SAW_STUCK in result.evidence.
 
-   VERDICTS, AND WHAT THEY REST ON (sbx_classify; the first row that fits)
-     not-started    a step before the program failed                                 certain
-     cancelled      sbx_cancel, or on_output returned non-zero                       certain
-     timed-out      the host stopped it at timeout_ms                                certain
-     cpu-limit      it used more than cpu_ms, summed over the tree                   certain
-     memory-limit   it used more than memory_bytes, summed over the tree             certain
-     output-limit   more than output_bytes was written                               certain
-     memory-limit   the cgroup counted an out-of-memory kill                         certain
-     denied         the filter saw a forbidden system call                           certain
-     lost           it ended, but the host collected its status first                certain
-     ok             exit code 0 (sbx_call: and a result; else no-result)             certain
-     cpu-limit      SIGXCPU or SIGKILL, with 70 % of the kernel's limit spent        likely
-     file-limit     SIGXFSZ; or a failure that speaks of a file too large            likely
-     memory-limit   under RLIMIT_AS: a failure that speaks of memory, or one with    likely
-                    the address space within 5 % of its limit
-     crashed        any other signal           certain, unless RLIMIT_AS or file_bytes was in force
-     exited         any other exit code        certain, unless RLIMIT_AS or file_bytes was in force
-     no-result      sbx_call: the same
-   A child that had ended by itself keeps its own verdict, unless it had used more than cpu_ms or
-   memory_bytes, or written more than output_bytes.
+   CONFIG BY TASK
+     what runs          argv, or command, or program; name for messages; cwd; env, inherit_env;
+                        pass_fds
+     talk with it       input, or in = SBX_PIPE with sbx_write; sbx_read; on_output; SBX_STREAM
+     keep less of it    output_bytes, error_bytes, truncate_output (SBX_KEEP_FIRST, _LAST, _ENDS)
+     stop it            timeout_ms, grace_ms, stop; sbx_cancel, sbx_kill, sbx_set_timeout
+     limit it           cpu_ms, memory_bytes, address_space_bytes, file_bytes, open_files,
+                        processes, stack_bytes; cgroup for exact memory and processes
+     contain it         contain, policy
+
+   THREADS AND SIGNALS
+     Different boxes in different threads need no locking. One box belongs to one thread at a time;
+     sbx_cancel and sbx_kill are for any thread and any signal handler. Config and everything it
+     points to may be freed as soon as sbx_start has returned (but not what `stop` points to).
+     A signal handler of the host that runs during sbx_run or sbx_poll does not end the wait. To
+     stop an sbx_run from a handler, let cfg.stop point to an int that the handler sets.
+     sbx_call forks: in the function only the calling thread exists. With other threads running,
+     locks they held stay locked there; malloc and stdio are safe with glibc, musl and macOS, other
+     libraries may not be. stdout and stderr are flushed when the function returns, not when it
+     crashes.
 
    COMPILE-TIME OPTIONS
      SBX_IMPLEMENTATION        this unit holds the implementation
@@ -89,6 +113,10 @@
      SBX_REALLOC, SBX_FREE     your allocator; both or neither. SBX_REALLOC(NULL, n) allocates,
                                SBX_FREE(NULL) does nothing
      SBX_NO_LINUX              only the portable POSIX part, as on macOS and the BSDs
+     SBX_NO_TREE, SBX_NO_WATCH, SBX_NO_CGROUP, SBX_NO_POLICY, SBX_NO_CALL
+                               one wing less. What is off is refused by name, never ignored; AUTO
+                               without the tree is the group, memory_bytes without the watch is
+                               RLIMIT_AS, as on other systems
 
    PLATFORMS
      Linux 5.8 and later for trees, 5.13 for a policy; older ones get the group. macOS and the BSDs:
@@ -97,14 +125,10 @@
      without exec. Windows is refused. A policy knows x86_64, i386, aarch64, arm
      and riscv64; on i386 glibc's sockets go through a call it cannot look into: none there.
 
-   THREADS
-     Different boxes in different threads need no locking. One box belongs to one thread at a time;
-     sbx_cancel is for any thread and any signal handler. Config and everything it points to may be
-     freed as soon as sbx_start has returned.
-     sbx_call forks: in the function only the calling thread exists. With other threads running,
-     locks they held stay locked there; malloc and stdio are safe with glibc, musl and macOS, other
-     libraries may not be. stdout and stderr are flushed when the function returns, not when it
-     crashes. */
+   MAP
+     the API, to "End of the API"; then how it works, with the map of the implementation; the core,
+     which is a whole portable sandbox by itself and is meant to be read from top to bottom; the
+     wings, each for one thing that Linux adds; extras; changes; licence. */
 
 /* The feature macros the implementation needs have to be set before any system header. */
 #if defined(SBX_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
@@ -117,7 +141,8 @@
 #ifndef SBX_H
 #define SBX_H
 
-#define SBX_VERSION "0.1.0"
+#define SBX_VERSION "1.0.0"
+#define SBX_VERSION_NUMBER 10000 /* 1.2.3 would be 10203 */
 
 #if defined(_WIN32)
 #error "sbx.h: Windows is not supported (no fork, no rlimits): Linux, macOS and the BSDs are"
@@ -149,10 +174,10 @@ typedef enum sbx_verdict {
     SBX_TIMED_OUT,    /* wall clock: timeout_ms */
     SBX_CPU_LIMIT,    /* cpu_ms, whole tree */
     SBX_MEMORY_LIMIT, /* memory_bytes or address_space_bytes */
-    SBX_OUTPUT_LIMIT, /* output_bytes */
+    SBX_OUTPUT_LIMIT, /* output_bytes or error_bytes */
     SBX_FILE_LIMIT,   /* file_bytes */
     SBX_DENIED,       /* the policy ended it for a forbidden act */
-    SBX_CANCELLED,    /* sbx_cancel, or on_output returned non-zero */
+    SBX_CANCELLED,    /* sbx_cancel, sbx_kill, *stop, or on_output returned non-zero */
     SBX_NO_RESULT,    /* sbx_call: ended by itself without a result */
     SBX_NOT_STARTED,  /* nothing ran: message, step and sys_errno say why */
     SBX_LOST          /* it ran, but the host took its exit status away */
@@ -179,8 +204,13 @@ typedef enum sbx_io {
     SBX_INHERIT,      /* the host's own */
     SBX_MERGE,        /* stderr only: into stdout, in the order written */
     SBX_FD,           /* in_fd / out_fd / err_fd; the host keeps them open */
-    SBX_PIPE          /* stdin only: sbx_write and sbx_close_input */
+    SBX_PIPE,         /* stdin only: sbx_write and sbx_close_input */
+    SBX_STREAM        /* stdout, stderr: to on_output only; nothing is kept, output_bytes still
+                         counts it */
 } sbx_io;
+
+/* For truncate_output: which bytes stay when more is written than the cap allows. */
+enum { SBX_KEEP_FIRST = 1, SBX_KEEP_LAST, SBX_KEEP_ENDS /* the first half and the last half */ };
 
 typedef enum sbx_stream { SBX_STDOUT = 1, SBX_STDERR = 2 } sbx_stream;
 typedef int (*sbx_output_fn)(void *user, sbx_stream stream, const char *data, size_t size);
@@ -203,11 +233,17 @@ typedef struct sbx_policy {
 } sbx_policy;
 
 typedef struct sbx_config {
-    const char *const *argv;       /* NULL-terminated; argv[0] is looked up on the host's PATH */
+    const char *const *argv;       /* NULL-terminated. argv[0] without a slash is looked up on the
+                                      host's PATH; with one it is relative to cwd */
     const char *command;           /* or one line for /bin/sh -c; exactly one of the two */
+    const char *name;              /* for messages; NULL = the program's name, of a command its
+                                      text */
     const char *cwd;               /* NULL = the host's */
-    const char *const *env;        /* "NAME=value", NULL-terminated: all the child sees */
+    const char *const *env;        /* "NAME=value", NULL-terminated: all the child sees. "NAME"
+                                      alone copies the host's, if it has one. NULL = PATH as the
+                                      host has it, and nothing else */
     int inherit_env;               /* 1 = the host's variables first, env on top */
+    const int *pass_fds;           /* ends with -1: these become 3, 4, 5, ... in the child */
 
     const void *input;             /* stdin; NULL = /dev/null (not the same as zero bytes) */
     size_t input_size;
@@ -216,11 +252,16 @@ typedef struct sbx_config {
     sbx_output_fn on_output;       /* live, in order, never past the cap; non-zero cancels, and
                                       it is not called again */
     void *user;                    /* for on_output; comes back in the result */
+    const volatile int *stop;      /* sbx_run, sbx_call: non-zero cancels. A signal handler may set
+                                      it */
 
     long long timeout_ms;          /* 0 = 30000 */
     long long grace_ms;            /* between SIGTERM and SIGKILL; 0 = 3000, -1 = kill at once */
-    long long output_bytes;        /* stdout + stderr together; 0 = 1 MiB */
-    int truncate_output;           /* 1 = past the cap read on and discard, let it finish */
+    long long output_bytes;        /* stdout + stderr together; 0 = 1 MiB. What sbx_read took no
+                                      longer counts */
+    long long error_bytes;         /* a cap of stderr's own; 0 = it shares output_bytes */
+    int truncate_output;           /* SBX_KEEP_...: past the cap read on and discard, let it
+                                      finish */
     long long cpu_ms;              /* 0 = none; user + system, whole tree */
     long long memory_bytes;        /* 0 = none; memory in use by the whole tree */
     long long address_space_bytes; /* 0 = none; RLIMIT_AS of each process: malloc fails */
@@ -235,11 +276,31 @@ typedef struct sbx_config {
                                       are switched on for its children, and stay so */
 } sbx_config;
 
+/* Every limit, a row each: what has a name, a default, a check, a clamp and maybe a limit of the
+   kernel and its `enforced` bit has them from here. `zero` is what 0 means, -1 = none.
+   ROW(field, zero, most, RLIMIT_... or -1, SBX_BY_... or 0) */
+#define SBX_MAX_MS 1000000000000LL /* about 31 years */
+#define SBX_MAX_BYTES (1LL << 50)
+#define SBX_MAX_COUNT (1LL << 30)
+#define SBX_FOR_EACH_LIMIT(ROW)                                                                    \
+    ROW(timeout_ms, 30000, SBX_MAX_MS, -1, 0)                                                      \
+    ROW(grace_ms, 3000, SBX_MAX_MS, -1, 0)                                                         \
+    ROW(output_bytes, 1 << 20, SBX_MAX_BYTES, -1, 0)                                               \
+    ROW(error_bytes, 0, SBX_MAX_BYTES, -1, 0) /* 0 stays: it shares output_bytes */                \
+    ROW(cpu_ms, -1, SBX_MAX_MS, RLIMIT_CPU, SBX_BY_RLIMIT_CPU)                                     \
+    ROW(memory_bytes, -1, SBX_MAX_BYTES, -1, 0)                                                    \
+    ROW(address_space_bytes, -1, SBX_MAX_BYTES, SBX__RLIMIT_AS, SBX_BY_RLIMIT_AS)                  \
+    ROW(file_bytes, -1, SBX_MAX_BYTES, RLIMIT_FSIZE, SBX_BY_RLIMIT_FSIZE)                          \
+    ROW(stack_bytes, -1, SBX_MAX_BYTES, RLIMIT_STACK, SBX_BY_RLIMIT_STACK)                         \
+    ROW(processes, -1, SBX_MAX_COUNT, RLIMIT_NPROC, SBX_BY_RLIMIT_NPROC)                           \
+    ROW(open_files, -1, SBX_MAX_COUNT, RLIMIT_NOFILE, SBX_BY_RLIMIT_NOFILE)
+
 typedef struct sbx_output {
     char *data;               /* never NULL, always followed by a NUL byte */
     size_t size;              /* bytes kept */
     unsigned long long total; /* bytes the child wrote, as far as they were read */
-    int truncated;            /* 1 = size < total */
+    int truncated;            /* 1 = some of them were not kept */
+    size_t gap;               /* if truncated: bytes are missing before this one */
 } sbx_output;
 
 /* What was observed: bits of sbx_evidence.saw and sbx_result.evidence. */
@@ -260,6 +321,8 @@ typedef struct sbx_output {
 #define SBX_SAW_MEMORY_PEAK  0x4000u  /* ... and the peak came within 5 % of it */
 #define SBX_SAW_OOM_KILL     0x8000u  /* the cgroup counted an out-of-memory kill */
 #define SBX_SAW_DENIED       0x10000u /* the policy's filter ended it */
+#define SBX_SAW_STUCK        0x20000u /* processes outlived SIGKILL by 5 seconds, in the kernel */
+#define SBX_SAW_BLIND        0x40000u /* the host looked too late to know that a limit was kept */
 
 /* What was really in force: bits of sbx_result.enforced. */
 #define SBX_BY_SESSION        0x0001u /* own session and process group */
@@ -307,8 +370,9 @@ SBX_API void sbx_free(sbx_result *result); /* twice is fine, and so is an all-ze
 /* Running beside the host. sbx_start returns when the program has started, or NULL, and then the
    result says why. What goes on goes on inside sbx_poll: reading, limits, escalation. A poll waits
    up to wait_ms (0 = never blocks, -1 = until the end), but not longer than until an input that
-   sbx_write found full can take more. Every box must be finished: that closes its
-   input, waits for its end and frees it. To drop one, cancel it first. */
+   sbx_write found full can take more, or until there is something for an sbx_read that found
+   nothing. Every box must be finished: that closes its input, waits for its end and frees it. To
+   drop one, cancel it first. */
 typedef struct sbx sbx;
 SBX_API sbx *sbx_start(const sbx_config *config, sbx_result *result);
 SBX_API int sbx_poll(sbx *box, long long wait_ms); /* 1 = ended, 0 = running */
@@ -316,11 +380,30 @@ SBX_API int sbx_poll_any(sbx *const *boxes, int count, long long wait_ms); /* NU
                                                       index of an ended one, -1 = none yet */
 SBX_API sbx_verdict sbx_finish(sbx *box, sbx_result *result);
 SBX_API void sbx_cancel(sbx *box); /* from any thread and any signal handler, ... */
-                                   /* ... but it must have returned before sbx_finish is called */
+SBX_API void sbx_kill(sbx *box);   /* ... the same without grace; ... */
+                                   /* ... both must have returned before sbx_finish is called */
 
-/* For in = SBX_PIPE: never blocks. Bytes taken, 0 = full for now, -1 = closed. */
+/* Talking to it. For in = SBX_PIPE; never blocks. Bytes taken, 0 = full for now, -1 = closed. */
 SBX_API long long sbx_write(sbx *box, const void *data, size_t size);
 SBX_API void sbx_close_input(sbx *box);
+
+/* Takes captured bytes out of the box: how many, 0 = none yet, -1 = the stream has ended and all
+   were taken. What was taken is not in the result, but in its total, and no longer counts for
+   output_bytes. Bytes come into the box while it is polled. */
+SBX_API long long sbx_read(sbx *box, sbx_stream stream, void *to, size_t room);
+
+/* Steering it. The answer is 0 if it has ended, else 1. */
+SBX_API int sbx_set_timeout(sbx *box, long long ms); /* from now on; SBX_UNLIMITED = none */
+SBX_API int sbx_signal(sbx *box, int number);        /* to the program's group */
+SBX_API int sbx_pid(const sbx *box);                 /* on the host's side; 0 = it has ended */
+
+typedef struct sbx_usage {
+    long long wall_us, cpu_us;     /* so far, of the whole tree */
+    long long memory_bytes, peak_bytes; /* -1 = not known */
+    long long output_bytes;        /* written so far, both streams */
+    int processes;                 /* -1 = not known */
+} sbx_usage;
+SBX_API void sbx_get_usage(sbx *box, sbx_usage *usage); /* looks now; cheap enough for each frame */
 
 /* For a host with a loop of its own: watch these, and call sbx_poll(box, 0) when one is ready or
    wait_ms have passed. Ask again after every poll. */
@@ -335,11 +418,13 @@ SBX_API void sbx_get_watch(const sbx *box, sbx_watch *watch);
 /* A C function in a forked child, under the same config (without argv and command). arg is the
    child's copy; what it writes to ret reaches the caller's ret only if it returns 0 and the verdict
    is SBX_OK. Returning anything else, sbx_fail and exit are SBX_NO_RESULT. As for a program, stdin
-   is /dev/null, the environment is cfg.env (empty by default), and descriptors above 2 are closed;
-   atexit handlers do not run when it returns. See THREADS above. */
+   is /dev/null, the environment is cfg.env, and descriptors above 2 are closed; atexit handlers do
+   not run when it returns. See THREADS above. */
 typedef int (*sbx_fn)(void *arg, void *ret, size_t ret_size);
 SBX_API sbx_verdict sbx_call(const sbx_config *config, sbx_fn fn, void *arg, void *ret,
                              size_t ret_size, sbx_result *result);
+SBX_API sbx *sbx_start_call(const sbx_config *config, sbx_fn fn, void *arg, void *ret,
+                            size_t ret_size, sbx_result *result); /* sbx_finish fills in ret */
 #ifdef __GNUC__
 __attribute__((format(printf, 1, 2)))
 #endif
@@ -366,6 +451,11 @@ SBX_API sbx_verdict sbx_classify(const sbx_evidence *evidence, int *certain);
 /* "ok" "exited" "crashed" "timed-out" "cpu-limit" "memory-limit" "output-limit" "file-limit"
    "denied" "cancelled" "no-result" "not-started" "lost" */
 SBX_API const char *sbx_verdict_name(sbx_verdict verdict);
+SBX_API const char *sbx_step_name(sbx_step step); /* "none" "config" "memory" "io" "spawn" ... */
+
+/* The whole result as one line of JSON, outputs included: valid whatever the bytes; what is no
+   UTF-8 becomes U+FFFD. Returns the length that it has or would have, as snprintf does. */
+SBX_API size_t sbx_json(const sbx_result *result, char *to, size_t room);
 
 /* The longest prefix of at most max bytes that does not end inside a UTF-8 character, also if the
    text was already cut there. Looks at four bytes; what is no UTF-8 may be cut anywhere. */
@@ -386,6 +476,56 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 
 #if defined(SBX_IMPLEMENTATION) && !defined(SBX__IMPLEMENTED)
 #define SBX__IMPLEMENTED
+
+/* ==== how it works ===========================================================================
+
+   One run, and the data that flows through it, in one direction:
+
+     config -> check -> plan -> spawn -> box, turned by the loop -> evidence -> verdict -> result
+
+   The processes of a run, and the descriptors between them:
+
+     host  --- stdin pipe ------------------------->  0  program
+           <-- stdout pipe --------------------------  1
+           <-- stderr pipe --------------------------  2
+           <-- report pipe: why it could not start --  closed by exec
+           <-- pidfd: it has ended
+     and in a tree, which is a PID namespace (Linux):
+           --- life pipe: a signal for everybody -->  0  pid 1: when the host closes the pipe,
+           --- timer: the deadline --------------->   4          or dies, pid 1 ends, and the
+           <-- pidfd: all of the tree is gone                    kernel kills the whole tree
+     A short-lived entering process stands between host and tree: it makes the namespaces, starts
+     pid 1 in them, then the program, both as children of the host, and goes. Programs are started
+     without a copy of the host's memory (as vfork does); functions are forked.
+
+   The map. The core is a whole sandbox and can be read alone, from top to bottom:
+     platform   what differs between systems, each question in one small function
+     data       limits, streams, plan, box; what the wings have in them
+     run        the public functions, as the story of a run
+     check      config -> refused by name, or with every default filled in
+     plan       everything resolved and allocated, before a process exists
+     child      from fork to exec: async-signal-safe calls only
+     spawn      a process; why it could not start
+     loop       one turn: read, feed, stop, leave; waiting for many boxes
+     verdict    observe, classify, describe
+   The wings, each for one thing, entered only through functions named sbx__<wing>_<moment>:
+     call       a C function instead of a program
+     linux base /proc
+     tree       a PID namespace that dies as a whole
+     watch      memory and CPU time of the tree, from /proc
+     cgroup     exact limits, where the host was given a directory
+     policy     files, network and system calls denied
+   The moments: plan (may refuse), spawn, child (before exec), turn (something is ready or due),
+   signal, kill, gone (is nobody left?), observe (adds evidence), free. Only the wing itself sets
+   its `enforced` bits, when it has done the work. A wing that is compiled out leaves stubs behind
+   that refuse.
+
+   To add ...
+     a limit        a row of SBX_FOR_EACH_LIMIT with its field in sbx_config; what a limit of the
+                    kernel does not do by itself goes to the loop or to a wing
+     a verdict      sbx_verdict, sbx_verdict_name, a row of sbx_classify, sbx__describe
+     a filter row   sbx__rules, in the wing policy
+     a wing         its structs in "data", its moments where the others stand, one #if, stubs */
 
 /* ==== platform: every question about the system is asked here, once ========================== */
 
@@ -418,29 +558,6 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX_FREE(pointer) free(pointer)
 #endif
 
-#ifdef __linux__
-#include <stdio_ext.h>
-#ifdef __GLIBC__ /* without a call: the function's page would be looked up in every forked child */
-#define SBX__UNREAD(file)                                                                          \
-    ((file)->_mode > 0 || (file)->_IO_read_ptr < (file)->_IO_read_end || (file)->_IO_save_base)
-#define SBX__PENDING(file)                                                                         \
-    ((file)->_mode > 0 ? __fpending(file) > 0 : (file)->_IO_write_ptr > (file)->_IO_write_base)
-#define SBX__IN_DATA __attribute__((section(".data")))
-#else
-#define SBX__UNREAD(file) (__fbufsize(file) > 0)
-#define SBX__PENDING(file) (__fpending(file) > 0)
-#define SBX__IN_DATA
-#endif
-#define SBX__AT_END(file) (feof_unlocked(file) != 0) /* another thread may be reading */
-#define SBX__WALL 0x40000000 /* __WALL: children of any clone */
-#else
-#define SBX__UNREAD(file) 1
-#define SBX__PENDING(file) 1
-#define SBX__IN_DATA
-#define SBX__AT_END(file) 1
-#define SBX__WALL 0
-#endif
-
 #ifdef __APPLE__ /* sigprocmask changes every thread there; elsewhere only the calling one */
 #include <pthread.h>
 #define SBX__SIGMASK pthread_sigmask
@@ -462,27 +579,31 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #endif
 
 /* clang-format off */
+#ifdef __linux__
+#define SBX__WALL 0x40000000 /* __WALL: children of any clone */
+#else
+#define SBX__WALL 0
+#endif
+
 #if defined(__linux__) && !defined(SBX_NO_LINUX)
 #define SBX__LINUX 1 /* clone, pidfd, /proc, namespaces, ...: each is still tried at run time */
 #include <dirent.h>
 #include <poll.h>
-#ifndef __GLIBC__
-#include <pthread.h>
-#endif
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 /* Headers may be older than the kernel, musl's have no <linux/...>, and _GNU_SOURCE may have come
    too late for <sched.h>: what is needed of them stands here. */
 #define SBX__CLONE_VM 0x00000100
+#define SBX__CLONE_FILES 0x00000400
 #define SBX__CLONE_PIDFD 0x00001000
 #define SBX__CLONE_VFORK 0x00004000
 #define SBX__CLONE_PARENT 0x00008000
-#define SBX__CLONE_SET_TID 0x01200000 /* CHILD_SETTID, CHILD_CLEARTID */
 #define SBX__CLONE_NEWNS 0x00020000
+#define SBX__CLONE_CLEARTID 0x00200000 /* CLONE_CHILD_CLEARTID */
+#define SBX__CLONE_SETTID 0x01000000   /* CLONE_CHILD_SETTID */
 #define SBX__CLONE_NEWUSER 0x10000000
 #define SBX__CLONE_NEWPID 0x20000000
 #define SBX__P_PIDFD 3
@@ -493,25 +614,28 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__O_PATH 010000000
 #define SBX__AT_EMPTY_PATH 0x1000
 #define SBX__AT_RECURSIVE 0x8000
+#define SBX__OPEN_TREE_CLONE 1
+#define SBX__MOVE_MOUNT_FROM_FD 4 /* MOVE_MOUNT_F_EMPTY_PATH */
+#define SBX__MFD_CLOEXEC 1u
+#define SBX__MFD_EXEC 0x10u
+#define SBX__TFD_ABSOLUTE 1 /* TFD_TIMER_ABSTIME */
 #define SBX__CAP_VERSION 0x20080522u
 #define SBX__CAP_SYS_PTRACE 19
 #define SBX__PR_CAP_AMBIENT 47
+#define SBX__PR_CAP_AMBIENT_RAISE 2
 #define SBX__PR_GET_TID_ADDRESS 40
 #define SBX__NO_ROOT 0xEF /* securebits: user 0 has no capabilities by being user 0, for good */
+#define SBX__SECCOMP_SET_FILTER 1
+#define SBX__SECCOMP_NEW_LISTENER 8
 #define SBX__SECCOMP_NOTIF_RECV 0xC0502100ul
+#define SBX__KCMP_VM 1
 #define SBX__NS_GET_PARENT 0xB702
+#define SBX__FUTEX_WAIT 0
 enum { /* these numbers are the same on every architecture */
     SBX__NR_pidfd_send_signal = 424, SBX__NR_open_tree = 428, SBX__NR_move_mount = 429,
-    SBX__NR_pidfd_open = 434, SBX__NR_close_range = 436, SBX__NR_mount_setattr = 442,
-    SBX__NR_landlock_create_ruleset = 444, SBX__NR_landlock_add_rule = 445,
-    SBX__NR_landlock_restrict_self = 446
-};
-enum { /* LANDLOCK_ACCESS_FS_... */
-    SBX__EXECUTE = 1 << 0, SBX__WRITE_FILE = 1 << 1, SBX__READ_FILE = 1 << 2,
-    SBX__READ_DIR = 1 << 3, SBX__MAKE_CHAR = 1 << 6, SBX__MAKE_BLOCK = 1 << 11,
-    SBX__REFER = 1 << 13, SBX__TRUNCATE = 1 << 14, SBX__IOCTL_DEV = 1 << 15,
-    SBX__READ_TREE = SBX__EXECUTE | SBX__READ_FILE | SBX__READ_DIR,
-    SBX__ON_FILES = SBX__EXECUTE | SBX__WRITE_FILE | SBX__READ_FILE | SBX__TRUNCATE | SBX__IOCTL_DEV
+    SBX__NR_pidfd_open = 434, SBX__NR_close_range = 436, SBX__NR_pidfd_getfd = 438,
+    SBX__NR_mount_setattr = 442, SBX__NR_landlock_create_ruleset = 444,
+    SBX__NR_landlock_add_rule = 445, SBX__NR_landlock_restrict_self = 446
 };
 #if defined(__x86_64__) && !defined(__ILP32__)
 #define SBX__ARCH 0xC000003Eu /* AUDIT_ARCH_... */
@@ -541,6 +665,33 @@ typedef struct sbx__pidfd_info { /* struct pidfd_info, first version */
 #define SBX__SIGNALS (NSIG - 1)
 #endif
 
+/* Which wings are there. */
+#ifdef SBX_NO_CALL
+#define SBX__HAS_CALL 0
+#else
+#define SBX__HAS_CALL 1
+#endif
+#if SBX__LINUX && !defined(SBX_NO_TREE)
+#define SBX__HAS_TREE 1
+#else
+#define SBX__HAS_TREE 0
+#endif
+#if SBX__LINUX && !defined(SBX_NO_WATCH)
+#define SBX__HAS_WATCH 1
+#else
+#define SBX__HAS_WATCH 0
+#endif
+#if SBX__LINUX && !defined(SBX_NO_CGROUP)
+#define SBX__HAS_CGROUP 1
+#else
+#define SBX__HAS_CGROUP 0
+#endif
+#if SBX__LINUX && !defined(SBX_NO_POLICY) && !defined(SBX_NO_TREE)
+#define SBX__HAS_POLICY 1
+#else
+#define SBX__HAS_POLICY 0
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -551,97 +702,93 @@ int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 
 #define SBX__SECOND 1000000LL              /* all times inside are microseconds, monotonic */
 #define SBX__NEVER LLONG_MAX
-#define SBX__EMPTY_WAIT (5 * SBX__SECOND)  /* for killed leftovers to vanish */
-#define SBX__END_WAIT (25 * SBX__SECOND)   /* for pid 1, which waits for all of them */
-#define SBX__SAMPLE 10000LL                /* memory and CPU are looked at so often, ... */
-#define SBX__PART 20                       /* ... but for one part in so many of a CPU at most */
-#define SBX__SAVED 50000LL                 /* once more that for closer looks, which can be saved */
+#define SBX__STUCK_WAIT (5 * SBX__SECOND)  /* after SIGKILL: who is still there is stuck */
+#define SBX__LOOK 10000LL                  /* what no descriptor tells is looked at so often */
 #define SBX__CHUNK 65536                   /* room for one read; a pipe's usual size */
+#define SBX__PAGE 4096                     /* the least room for one read: see sbx__read */
 #define SBX__BIG_PIPE (1 << 20)            /* what a pipe grows to once the child has filled it */
 #define SBX__STACK 24576                   /* of a vfork child; ... */
 #define SBX__STACKS 6                      /* ... a fresh one each: sanitizers remember frames */
-#define SBX__MAX_MS 1000000000000LL        /* about 31 years */
-#define SBX__MAX_BYTES (1LL << 50)
-#define SBX__MAX_COUNT (1LL << 30)
-#define SBX__LIMITS 10                     /* rlimits of a child */
-#define SBX__RET_AT 512                    /* sbx_call: where ret stands in the shared pages */
+#define SBX__LIMITS 12                     /* rlimits of a child, at the most */
 
 /* ==== data: config -> plan -> box -> evidence -> result ====================================== */
 
-/* Descriptors of a box; the loop watches them by index. */
-enum { SBX__IN, SBX__OUT, SBX__ERR, SBX__EXIT, SBX__CANCEL, SBX__REPORT, SBX__INIT, SBX__NOTIFY,
-       SBX__LIFE, SBX__RESULT, SBX__PROC, SBX__FDS };
+/* Descriptors that the loop waits for, by index. The last two belong to wings. */
+enum { SBX__IN, SBX__OUT, SBX__ERR, SBX__EXIT, SBX__CANCEL, SBX__REPORT, SBX__PID1, SBX__NOTICE,
+       SBX__FDS };
 
 typedef struct sbx__failure {        /* from a child that could not start */
-    sbx_step step;                   /* NONE: a descriptor comes with it, for fd[which]; */
-    int error, which;                /* ... with the program's pidfd, error is its pid */
+    sbx_step step;
+    int error, which;                /* errno; which limit, or which part of the step */
 } sbx__failure;
 
-typedef struct sbx__shared {         /* sbx_call: what the child leaves, before ret */
-    unsigned long long done;         /* the plan's token, once the function has returned 0 */
-    int failed;                      /* sbx_fail was called: */
-    char text[256];
-} sbx__shared;
-
-typedef struct sbx__insn {           /* struct sock_filter */
-    unsigned short code;
-    unsigned char yes, no;
-    unsigned k;
-} sbx__insn;
-
-typedef struct sbx__writable {       /* a tree of sbx_policy.write */
-    char *path;                      /* without symlinks */
-    dev_t device;
-    ino_t inode;
-    int tree;                        /* in the child: its mounts, cloned while still writable */
-} sbx__writable;
-
-typedef struct sbx__limit {
+typedef struct sbx__limit {          /* a limit of the kernel */
     const char *name;
     int which;
     unsigned long long value[2];     /* soft, hard: struct rlimit64 */
 } sbx__limit;
 
-typedef struct sbx__plan {           /* everything a child needs; nothing is allocated after it */
-    sbx_config cfg;                  /* with every default filled in; -1 = none */
-    const char *path, *cwd;          /* absolute; cwd NULL = stay */
-    const char *const *argv;
-    char **envp;
-    const char *shell[4];            /* argv of cfg.command */
-    int fd[3];                       /* become 0, 1, 2; -1 = the host's own stays */
-#define SBX__OWN_NULL (-2)           /* ... but for this: the child opens /dev/null */
-    int report;                      /* close-on-exec: carries a sbx__failure, or just closes */
-    int cgroup;                      /* cgroup.procs of the box's own group; -1 = none */
-    sbx__limit limits[SBX__LIMITS];
-    int limit_count;
-    long long deadline;
-    int tree, user_ns;               /* in the PID namespace of init_fd, and its user namespace */
-    int init_fd, life, null, image;
-    int gate[2];                     /* in a tree: opens when the process that enters it is gone */
-    int shares;                      /* the child wrote this: it is no copy of the host */
-    const char *init_path;           /* of cat, if image cannot be run; NULL = the forked init */
-    char uid_map[48], gid_map[48];
-    int ruleset;                     /* Landlock; -1 = no policy */
-    sbx__insn *filter;               /* seccomp */
-    int filter_size;
-    sbx__writable *writable;
-    int writable_count;
-    int handle;                      /* for sbx_start */
-    sbx_fn fn;                       /* sbx_call: instead of path */
-    void *arg;
-    size_t ret_size, fn_stack;
-    int result;                      /* the memory for its result: a memfd; -1 = shared is mapped */
+typedef struct sbx__stream {         /* stdout or stderr, as far as they are kept */
+    char *data;
+    size_t taken, size, capacity;    /* kept: size bytes from data + taken; sbx_read takes them */
+    unsigned long long total;        /* written so far */
+    long long counted;               /* bytes that count for the cap */
+    int truncated, busy;             /* bytes were dropped; it has filled its pipe once */
+    int failed;                      /* errno of a read, or ENOMEM: from here on nothing is kept */
+    int wanted;                      /* sbx_read found nothing: wake for more */
+    char *ring;                      /* SBX_KEEP_LAST, _ENDS: what comes later goes round here: */
+    size_t ring_size, ring_at, ring_end; /* newest byte before ring_at; older ones up to ring_end */
+} sbx__stream;
+
+/* ---- what the wings have in the plan and in the box; touched by nobody else ---- */
+
+typedef struct sbx__shared {         /* what a function leaves, before ret */
+    unsigned long long done;         /* the plan's token, once the function has returned 0 */
+    int failed;                      /* sbx_fail was called: */
+    char text[256];
+} sbx__shared;
+
+typedef struct sbx__plan_call {
+    void *arg, *ret;
+    size_t ret_size, stack;
+    int file;                        /* the memory for its result: a memfd; -1 = it is mapped */
     sbx__shared *shared;
     unsigned long long token;
-    char *memory, *free_memory;      /* stacks, then strings */
-    int stacks;                      /* handed out */
-} sbx__plan;
+} sbx__plan_call;
+
+typedef struct sbx__box_call {
+    int on, file;
+    int reports;                     /* a failed start stands behind the result */
+    sbx__shared *shared, left;       /* where no memfd can be had; what it left */
+    size_t size, ret_size;
+    void *ret;
+    unsigned long long token;
+} sbx__box_call;
+
+typedef struct sbx__plan_tree {
+    int user_ns;                     /* with a user namespace, which only root can do without */
+    char uid_map[48], gid_map[48];
+    int life, null, timer, children; /* pid 1: its pipe, /dev/null, the deadline, SIGCHLD, ... */
+    int image;                       /* ... its program, or ... */
+    const char *shell;               /* ... a shell that does less; neither: a copy of the host */
+    int gate[2];                     /* opens for the program when the entering process is gone */
+    int init, init_fd, pid, pid_fd, proc; /* what the entering process has made */
+    int before_exec;                 /* not 0 while the program shares the host's memory */
+    sbx__failure failure;
+} sbx__plan_tree;
+
+typedef struct sbx__box_tree {
+    pid_t init;                      /* pid 1 of the tree; 0 = the group only, or gone */
+    int life, timer, lines;          /* lines: pid 1 is a shell and reads text */
+    int proc;                        /* the tree's own /proc, until the watch takes it */
+    struct rusage usage;             /* of pid 1: its own, and that of orphans it waited for */
+} sbx__box_tree;
 
 typedef struct sbx__task {           /* a process of the tree, as /proc shows it */
     int pid, parent, group, session, dead, member;
     int no_exec;                     /* forked, and still the program that forked it */
     long long cpu, reaped;           /* ticks: its own, and of children it waited for */
-    long long credit;                /* ticks of vanished descendants */
+    long long owed;                  /* ticks of vanished descendants */
     int thread;                      /* its first one has ended: this one is asked; 0 = itself */
     long long rss, tables;           /* bytes, at the last look: in use, and for page tables */
     long long share, pss, resident;  /* at the last closer look */
@@ -653,54 +800,172 @@ typedef struct sbx__tasks {
     int count, capacity;
 } sbx__tasks;
 
-typedef enum { SBX__RUNNING, SBX__LEAVING, SBX__ENDED } sbx__state;
-
-struct sbx {
-    sbx_config cfg;                  /* limits and callback; its pointers may be stale */
-    char who[48];                    /* "'sleep'": for messages */
-    sbx__state state;
-    pid_t pid, init;                 /* the program; pid 1 of its namespace, 0 = the group only */
-    int fd[SBX__FDS], top_fd;
-    int cancel_fd;                   /* where sbx_cancel writes */
-    const char *input;
-    char *input_copy;
-    size_t input_left;
-    int want_write;                  /* sbx_write found the pipe full */
-    sbx_output output[2];
-    size_t capacity[2];
-    int busy[2];                     /* the stream has filled its pipe once */
-    long long kept;                  /* bytes of both */
-    long long started, deadline, ended;
-    long long kill_at;               /* SIGKILL after the grace */
-    long long look_at, look_step;    /* next look at what no descriptor tells */
-    long long empty_by;              /* LEAVING: give up waiting for leftovers */
-    long long sample_at, sample_step, sampled_at, scan_at;
-    long long credit;                /* time for closer looks at memory */
-    int crowd;                       /* how many boxes are waited for with it */
-    int stopping, killed;            /* a reason is noted; a signal was sent */
-    int late;                        /* the deadline was over before the program could start */
-    int gone;                        /* the host collected it first */
-    long long held;                  /* it has ended, but a tracer holds its status: until when */
-    int denied;                      /* number of the forbidden system call */
-    sbx_evidence seen;
-    unsigned enforced;
-    sbx__failure failure;
-    struct rusage usage;
+typedef struct sbx__box_watch {
+    int on;                          /* limits rest on it */
+    int proc, self;                  /* a /proc, and the program's number there */
+    long long step, looked_at, list_at;
+    long long budget;                /* CPU time for closer looks at memory */
     long long host_peak, host_tables, peak, peak_space, used, weighed; /* bytes */
     int doubt, mapped;               /* sizes may count pages twice: shared, or mapped twice */
     long long cpu_us, cpu_gone;      /* of the tree; ticks of tasks that nobody waited for */
     sbx__tasks tasks;
-    char *cgroup;                    /* the box's own group; NULL = none */
-    int self;                        /* the program's number in the /proc of fd[SBX__PROC] */
-    int call;                        /* a function: pages shared with the host are not its memory */
-    sbx__shared *shared, left;       /* where no memfd can be had; what it left */
-    size_t shared_size;
-    unsigned long long token;
+} sbx__box_watch;
+
+typedef struct sbx__plan_cgroup { int procs; } sbx__plan_cgroup; /* cgroup.procs; -1 = none */
+typedef struct sbx__box_cgroup {
+    char *path;                      /* the box's own group; NULL = none */
+    long long cpu_us, peak;
+} sbx__box_cgroup;
+
+typedef struct sbx__insn {           /* struct sock_filter */
+    unsigned short code;
+    unsigned char yes, no;
+    unsigned k;
+} sbx__insn;
+
+typedef struct sbx__writable {       /* a place of sbx_policy.write */
+    char *path;                      /* without symlinks */
+    dev_t device;
+    ino_t inode;
+    int mounts;                      /* in the child: its mounts, cloned while still writable */
+} sbx__writable;
+
+typedef struct sbx__plan_policy {
+    int ruleset;                     /* Landlock; -1 = no policy */
+    int notice;                      /* the filter's own descriptor, made in the child */
+    sbx__insn *filter;               /* seccomp */
+    int filter_size;
+    sbx__writable *writable;
+    int writable_count;
+} sbx__plan_policy;
+
+typedef struct sbx__box_policy { int denied; } sbx__box_policy; /* the forbidden system call */
+
+/* ---- the plan and the box ---- */
+
+typedef struct sbx__plan {           /* everything a child needs; nothing is allocated after it */
+    sbx_config cfg;                  /* with every default filled in; -1 = none */
+    const char *path, *cwd;          /* absolute; cwd NULL = stay */
+    const char *const *argv;
+    char **envp;
+    const char *shell[4];            /* argv of cfg.command */
+    int fd[3];                       /* become 0, 1, 2; -1 = the host's own stays */
+#define SBX__OWN_NULL (-2)           /* in fd[]: the child opens /dev/null by itself */
+    int *pass, passed;               /* copies of pass_fds; how many */
+    int low;                         /* first number behind those: the child's own use from here */
+    int report;                      /* close-on-exec: carries a sbx__failure, or just closes */
+    sbx__limit limits[SBX__LIMITS];
+    int limit_count;
+    long long deadline;
+    sbx_fn fn;                       /* a function instead of a program; NULL = none */
+    int handle;                      /* for sbx_start */
+    int in_tree;                     /* it will be contained as a tree */
+    int shares;                      /* the child wrote this: it is no copy of the host */
+    char *memory, *free_text;        /* stacks, then the environment's pointers, then text */
+    int stacks;                      /* handed out */
+    sbx__plan_call call;
+    sbx__plan_tree tree;
+    sbx__plan_cgroup cgroup;
+    sbx__plan_policy policy;
+} sbx__plan;
+
+/* LINGERING: the program has ended, but not the grace of those it left behind. LEAVING: everybody
+   was sent SIGKILL, and the last ones are collected. */
+typedef enum { SBX__RUNNING, SBX__LINGERING, SBX__LEAVING, SBX__ENDED } sbx__state;
+
+struct sbx {
+    sbx_config cfg;                  /* limits and callback; its pointers may be stale */
+    char who[64];                    /* "'sleep'": for messages */
+    sbx__state state;
+    pid_t pid;
+    int fd[SBX__FDS], top_fd;
+    int bell;                        /* where sbx_cancel and sbx_kill write */
+    const char *input;
+    char *input_copy;
+    size_t input_left;
+    int input_failed;                /* errno: not all of the input could be fed */
+    int want_write;                  /* sbx_write found the pipe full */
+    sbx__stream stream[2];
+    long long started, deadline, ended, timeout_ms;
+    long long last_seen;             /* when it was last seen alive */
+    long long kill_at;               /* SIGKILL after the grace */
+    long long stuck_at;              /* SIGKILL was sent: when to give up */
+    long long look_at, look_step;    /* next look at what no descriptor tells */
+    long long wing_at;               /* next turn of the watch */
+    int stopping, killed;            /* a reason is noted; a signal was sent */
+    int late;                        /* the deadline was over before the program could start */
+    int crowd;                       /* how many boxes are waited for with this one */
+    int unowned;                     /* so often the host's wait found no such child */
+    int collected;                   /* it has been waited for */
+    long long held_until;            /* it has ended, but a tracer holds its status */
+    sbx_evidence seen;
+    unsigned enforced;
+    sbx__failure failure;
+    struct rusage usage;
+    sbx__box_call call;
+    sbx__box_tree tree;
+    sbx__box_watch watch;
+    sbx__box_cgroup cgroup;
+    sbx__box_policy policy;
 };
 
+/* ---- the seam: the wings' moments ---- */
+
+static void sbx__call_clear(sbx__plan *p, sbx *b);
+static int sbx__call_plan(sbx__plan *p, sbx *b, sbx_result *r);
+static sbx_step sbx__call_child(sbx__plan *p);
+static int sbx__call_run(sbx__plan *p);         /* the function itself; its exit code */
+static void sbx__call_failure(sbx *b);          /* why it could not begin, if so */
+static void sbx__call_observe(sbx *b);
+static const char *sbx__call_said(const sbx *b); /* the text of sbx_fail, or "" */
+static void sbx__call_result(sbx *b, sbx_result *r);
+static void sbx__call_free(sbx *b);
+
+static void sbx__tree_clear(sbx__plan *p, sbx *b);
+static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r);
+static long long sbx__tree_tasks(const sbx__plan *p); /* that RLIMIT_NPROC counts besides */
+static pid_t sbx__tree_spawn(sbx__plan *p, sbx *b);
+static sbx_step sbx__tree_child(sbx__plan *p);  /* a /proc of its own, or a whole view */
+static sbx_step sbx__tree_part(sbx__plan *p);   /* from the host's descriptors */
+static void sbx__tree_refuse(const sbx__plan *p, const sbx__failure *f, sbx_result *r);
+static int sbx__tree_signal(sbx *b, int number); /* to everybody; 0 = it cannot */
+static void sbx__tree_set_deadline(sbx *b);
+static int sbx__tree_timed_out(sbx *b, long long now);
+static void sbx__tree_kill(sbx *b);
+static int sbx__tree_alone(sbx *b);              /* has everybody ended? -1 = there is no tree */
+static int sbx__tree_gone(sbx *b, long long now); /* ... and been collected? -1 = no tree */
+static int sbx__tree_proc(const sbx *b);         /* its own /proc, or -1 */
+static void sbx__tree_free_plan(sbx__plan *p);
+static void sbx__tree_free(sbx *b);
+
+static void sbx__watch_clear(sbx *b);
+static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r);
+static void sbx__watch_begin(sbx *b);
+static void sbx__watch_turn(sbx *b, long long now);
+static void sbx__watch_observe(sbx *b, sbx_result *r);
+static void sbx__watch_usage(sbx *b, sbx_usage *u);
+static void sbx__watch_free(sbx *b);
+
+static void sbx__cgroup_clear(sbx__plan *p, sbx *b);
+static int sbx__cgroup_plan(sbx__plan *p, sbx *b, sbx_result *r);
+static sbx_step sbx__cgroup_child(sbx__plan *p);
+static void sbx__cgroup_turn(sbx *b, long long now);
+static void sbx__cgroup_observe(sbx *b, sbx_result *r);
+static int sbx__cgroup_gone(sbx *b);
+static void sbx__cgroup_free_plan(sbx__plan *p);
+static void sbx__cgroup_free(sbx *b);
+
+static void sbx__policy_clear(sbx__plan *p, sbx *b);
+static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r);
+static sbx_step sbx__policy_view(sbx__plan *p);  /* mounts, in the child's own namespace */
+static sbx_step sbx__policy_child(sbx__plan *p, int *which);
+static void sbx__policy_begin(sbx__plan *p, sbx *b);
+static void sbx__policy_turn(sbx *b);
+static const char *sbx__policy_denied(const sbx *b); /* the name of the forbidden system call */
+static void sbx__policy_free_plan(sbx__plan *p);
 /* clang-format on */
 
-/* ==== small helpers ========================================================================== */
+/* ==== helpers ================================================================================ */
 
 static long long sbx__clock(clockid_t which) { /* in us */
     struct timespec t;
@@ -749,15 +1014,42 @@ static int sbx__no_memory(sbx_result *r, const char *what) {
     return sbx__refuse(r, SBX_STEP_MEMORY, ENOMEM, "the host has no memory for %s", what);
 }
 
-/* Text for a message: control characters would break the sentence, or the terminal it lands on. */
+/* How many of these bytes are a control character, which would break the sentence of a message or
+   the terminal it lands on: C0 and DEL; in UTF-8 C1 and those that turn the writing round. */
+static size_t sbx__control(const char *text) {
+    const unsigned char *c = (const unsigned char *)text;
+    if (c[0] < 32 || c[0] == 127) return 1;
+    if (c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0) return 2;
+    if (c[0] == 0xE2 && c[1] == 0x80 && (c[2] == 0x8E || c[2] == 0x8F)) return 3;
+    if (c[0] == 0xE2 && c[1] == 0x80 && c[2] >= 0xA8 && c[2] <= 0xAE) return 3;
+    if (c[0] == 0xE2 && c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9) return 3;
+    return 0;
+}
+
+/* Text for a message: without control characters, and cut where it does not fit. */
 static const char *sbx__plain(char *to, size_t room, const char *from) {
-    size_t n = sbx_utf8_prefix(from, strlen(from), room - 1), i;
-    for (i = 0; i < n; i++) to[i] = (unsigned char)from[i] < 32 || from[i] == 127 ? ' ' : from[i];
+    size_t n = sbx_utf8_prefix(from, strlen(from), room - 1), i, k;
+    memcpy(to, from, n);
     to[n] = 0;
+    for (i = 0; i < n; i++)
+        for (k = sbx__control(to + i); k > 0; k--) to[i + k - 1] = ' ';
     return to;
 }
 
-/* The host may run with 0, 1 or 2 closed. A descriptor of ours there would be a child's stream. */
+/* "64 MiB" where that is the whole truth, else "1000 bytes". */
+static const char *sbx__size(char to[32], long long bytes) {
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    int unit = 0;
+    while (unit < 4 && bytes > 0 && bytes % 1024 == 0) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(to, 32, "%lld %s", bytes, units[unit]);
+    return to;
+}
+
+/* The host may run with 0, 1 or 2 closed, and the child needs some numbers for itself: a descriptor
+   of ours there moves up. */
 static int sbx__move_up(int fd, int least) {
     int up;
     if (fd < 0 || fd >= least) return fd;
@@ -766,31 +1058,9 @@ static int sbx__move_up(int fd, int least) {
     return up;
 }
 
-static int sbx__open_null(void) { return sbx__move_up(open("/dev/null", O_RDWR | O_CLOEXEC), 3); }
-
-/* If it fails, the caller closes what there is. */
-static int sbx__pipe(int *read_end, int *write_end) {
-    int fd[2];
-#if SBX__LINUX
-    if (syscall(SYS_pipe2, fd, O_CLOEXEC) != 0) return 0;
-#else
-    if (pipe(fd) != 0) return 0;
-    fcntl(fd[0], F_SETFD, FD_CLOEXEC);
-    fcntl(fd[1], F_SETFD, FD_CLOEXEC);
-#endif
-    *read_end = sbx__move_up(fd[0], 3);
-    *write_end = sbx__move_up(fd[1], 3);
-    return *read_end >= 0 && *write_end >= 0;
+static int sbx__open_null(int least) {
+    return sbx__move_up(open("/dev/null", O_RDWR | O_CLOEXEC), least);
 }
-
-#if SBX__LINUX
-/* Memory as a file. Past the host's own limit on files, filling it would raise SIGXFSZ. */
-static int sbx__memfd(const char *name, unsigned flags, size_t size) {
-    struct rlimit most;
-    if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur < size) return -1;
-    return sbx__move_up((int)syscall(SYS_memfd_create, name, flags), 5);
-}
-#endif
 
 static int sbx__nonblocking(int fd) { return fcntl(fd, F_SETFL, O_NONBLOCK) == 0; }
 
@@ -802,12 +1072,25 @@ static long long sbx__time_us(const struct timeval *t) {
     return (long long)t->tv_sec * SBX__SECOND + t->tv_usec;
 }
 
+static void sbx__nap(void) {
+    struct timespec moment = {0, 1000000};
+    nanosleep(&moment, NULL);
+}
+
 static pid_t sbx__collect(pid_t pid, int flags, struct rusage *usage) {
     pid_t got;
     do got = wait4(pid, NULL, flags | SBX__WALL, usage);
     while (got < 0 && errno == EINTR);
     return got;
 }
+
+static size_t sbx__count(const char *const *list) {
+    size_t n = 0;
+    while (list && list[n]) n++;
+    return n;
+}
+
+static char *sbx__stack_top(sbx__plan *p) { return p->memory + ++p->stacks * SBX__STACK; }
 
 static const char *sbx__signal_name(int number) {
     /* clang-format off */
@@ -824,479 +1107,49 @@ static const char *sbx__signal_name(int number) {
     return "no name";
 }
 
-/* ==== defaults and validation ================================================================ */
+/* ---- where systems differ ---- */
 
-/* clang-format off */
-static const struct sbx__field {
-    const char *name;
-    size_t offset;
-    long long zero, most; /* what 0 means; the largest value that makes sense */
-    int rlimit;           /* -1 = not one of the kernel's */
-    unsigned by;
-} sbx__fields[] = {
-    {"timeout_ms", offsetof(sbx_config, timeout_ms), 30000, SBX__MAX_MS, -1, 0},
-    {"grace_ms", offsetof(sbx_config, grace_ms), 3000, SBX__MAX_MS, -1, 0},
-    {"output_bytes", offsetof(sbx_config, output_bytes), 1 << 20, SBX__MAX_BYTES, -1, 0},
-    {"cpu_ms", offsetof(sbx_config, cpu_ms), -1, SBX__MAX_MS, RLIMIT_CPU, SBX_BY_RLIMIT_CPU},
-    {"memory_bytes", offsetof(sbx_config, memory_bytes), -1, SBX__MAX_BYTES, -1, 0},
-    {"address_space_bytes", offsetof(sbx_config, address_space_bytes), -1, SBX__MAX_BYTES,
-     SBX__RLIMIT_AS, SBX_BY_RLIMIT_AS},
-    {"file_bytes", offsetof(sbx_config, file_bytes), -1, SBX__MAX_BYTES, RLIMIT_FSIZE,
-     SBX_BY_RLIMIT_FSIZE},
-    {"stack_bytes", offsetof(sbx_config, stack_bytes), -1, SBX__MAX_BYTES, RLIMIT_STACK,
-     SBX_BY_RLIMIT_STACK},
-    {"processes", offsetof(sbx_config, processes), -1, SBX__MAX_COUNT, RLIMIT_NPROC,
-     SBX_BY_RLIMIT_NPROC},
-    {"open_files", offsetof(sbx_config, open_files), -1, SBX__MAX_COUNT, RLIMIT_NOFILE,
-     SBX_BY_RLIMIT_NOFILE}};
-/* clang-format on */
-#define SBX__FIELDS (sizeof sbx__fields / sizeof sbx__fields[0])
-
-static long long *sbx__value(sbx_config *cfg, size_t field) {
-    return (long long *)(void *)((char *)cfg + sbx__fields[field].offset);
-}
-
-static int sbx__check_limits(sbx_config *cfg, sbx_result *r) {
-    size_t i;
-    for (i = 0; i < SBX__FIELDS; i++) {
-        long long *v = sbx__value(cfg, i), most = sbx__fields[i].most;
-        if (*v < SBX_UNLIMITED || *v > most)
-            return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
-                               "%s = %lld is out of range: 0 is the default, -1 is none, %lld is "
-                               "the most",
-                               sbx__fields[i].name, *v, most);
-        if (*v == 0) *v = sbx__fields[i].zero;
-    }
-    if (cfg->grace_ms < 0) cfg->grace_ms = 0; /* from here on 0 is 0 */
-    return 1;
-}
-
-static int sbx__check_stream(sbx_result *r, const char *name, sbx_io mode, unsigned allowed, int fd,
-                             int own) {
-    if ((int)mode < 0 || mode > SBX_PIPE || !(allowed & 1u << mode))
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "%s = %d is not a mode of this stream", name,
-                           (int)mode);
-    if (mode == SBX_FD && fcntl(fd, F_GETFD) < 0)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EBADF, "%s_fd = %d is not open", name, fd);
-    if (mode == SBX_INHERIT && fcntl(own, F_GETFD) < 0)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EBADF,
-                           "%s = SBX_INHERIT, but the host's descriptor %d is closed", name, own);
-    return 1;
-}
-
-static int sbx__check_io(const sbx_config *cfg, int handle, sbx_result *r) {
-    unsigned any = 1u << SBX_DEFAULT | 1u << SBX_DISCARD | 1u << SBX_INHERIT | 1u << SBX_FD;
-    unsigned long size = (unsigned long)cfg->input_size;
-    if (!sbx__check_stream(r, "in", cfg->in, any | 1u << SBX_PIPE, cfg->in_fd, 0) ||
-        !sbx__check_stream(r, "out", cfg->out, any, cfg->out_fd, 1) ||
-        !sbx__check_stream(r, "err", cfg->err, any | 1u << SBX_MERGE, cfg->err_fd, 2))
-        return 0;
-    if (cfg->in == SBX_PIPE && !handle)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
-                           "in = SBX_PIPE needs sbx_start: here nobody could call sbx_write");
-    if ((size && !cfg->input) || size > (size_t)-1 / 4)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "input_size = %lu, but input is %s", size,
-                           cfg->input ? "not that large" : "NULL");
-    if (cfg->input && cfg->in != SBX_DEFAULT)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "input is set, but in = %d does not read it",
-                           (int)cfg->in);
-    return 1;
-}
-
-static int sbx__check_program(const sbx_config *cfg, sbx_fn fn, sbx_result *r) {
-    const char *const *e;
-    char shown[80];
-    for (e = cfg->env; e && *e; e++)
-        if (**e == '=' || !strchr(*e, '='))
-            return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "env[%d] = \"%s\" is not NAME=value",
-                               (int)(e - cfg->env), sbx__plain(shown, sizeof shown, *e));
-    if (fn && (cfg->argv || cfg->command))
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "%s is set, but sbx_call runs a function",
-                           cfg->argv ? "argv" : "command");
-    if (!fn && !cfg->argv == !cfg->command)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "argv and command are %s: set one of them",
-                           cfg->argv ? "both set" : "both NULL");
-    if (cfg->argv && (!cfg->argv[0] || !cfg->argv[0][0]))
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "argv[0] = %s: it names the program",
-                           cfg->argv[0] ? "\"\"" : "NULL");
-    return 1;
-}
-
-static int sbx__check_places(const sbx_config *cfg, sbx_result *r) {
-    struct stat st;
-    char shown[120];
-    int error = !cfg->cwd                  ? 0
-                : stat(cfg->cwd, &st) != 0 ? errno
-                : S_ISDIR(st.st_mode)      ? 0
-                                           : ENOTDIR;
-    if (error)
-        return sbx__refuse(r, SBX_STEP_CWD, error, "cwd = \"%s\": %s",
-                           sbx__plain(shown, sizeof shown, cfg->cwd), strerror(error));
-    if ((int)cfg->contain < 0 || cfg->contain > SBX_CONTAIN_TREE)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "contain = %d is not a containment",
-                           (int)cfg->contain);
-    if (cfg->policy && cfg->contain == SBX_CONTAIN_GROUP)
-        return sbx__refuse(r, SBX_STEP_POLICY, EINVAL,
-                           "policy is set, but contain = SBX_CONTAIN_GROUP leaves the host's "
-                           "processes in reach");
-    if (!SBX__LINUX && (cfg->policy || cfg->cgroup))
-        return sbx__refuse(r, cfg->policy ? SBX_STEP_POLICY : SBX_STEP_CGROUP, ENOSYS,
-                           "%s is set, but only Linux can enforce it",
-                           cfg->policy ? "policy" : "cgroup");
-    return 1;
-}
-
-/* ==== prepare: resolve and allocate everything before a process exists ======================= */
-
-static int sbx__start_init(sbx__plan *p, sbx *b);
-static void sbx__end_init(sbx *b);
-static int sbx__plan_cgroup(sbx__plan *p, sbx *b, sbx_result *r);
-static void sbx__end_cgroup(sbx *b);
-static int sbx__plan_policy(sbx__plan *p, sbx *b, sbx_result *r);
-static void sbx__plan_policy_free(sbx__plan *p);
-static int sbx__can_watch(void);
-static long long sbx__user_tasks(void);
-
-/* Text that was put into the plan's memory, whose size sbx__plan_program knows, stays. */
-static const char *sbx__keep(sbx__plan *p) {
-    const char *text = p->free_memory;
-    p->free_memory += strlen(text) + 1;
-    return text;
-}
-
-/* A relative path starts from the host's directory, whatever cwd says. NULL: that one is gone. */
-static const char *sbx__absolute(sbx__plan *p, const char *path) {
-    if (path[0] == '/') return path;
-    if (!getcwd(p->free_memory, PATH_MAX)) return NULL;
-    strcat(strcat(p->free_memory, "/"), path);
-    return sbx__keep(p);
-}
-
-static int sbx__gone_cwd(sbx_result *r) {
-    return sbx__refuse(r, SBX_STEP_CWD, errno, "the host's own directory cannot be named: %s",
-                       strerror(errno));
-}
-
-/* The host's PATH counts, not the child's. */
-static int sbx__find(sbx__plan *p, const char *name, const char *search, sbx_result *r) {
-    char shown[80];
-    struct stat st;
-    int error = ENOENT;
-    if (strchr(name, '/')) { /* exec itself tells best what is wrong with it */
-        p->path = sbx__absolute(p, name);
-        return p->path ? 1 : sbx__gone_cwd(r);
-    }
-    for (;; search++) {
-        size_t n = strcspn(search, ":");
-        memcpy(p->free_memory, n ? search : ".", n ? n : 1);
-        strcpy(p->free_memory + (n ? n : 1), "/");
-        strcat(p->free_memory, name);
-        if (stat(p->free_memory, &st) == 0 && S_ISREG(st.st_mode)) {
-            if (access(p->free_memory, X_OK) == 0) {
-                p->path = sbx__absolute(p, sbx__keep(p));
-                return p->path ? 1 : sbx__gone_cwd(r);
-            }
-            error = EACCES;
-        }
-        search += n;
-        if (!*search) break;
-    }
-    sbx__plain(shown, sizeof shown, name);
-    return sbx__refuse(r, SBX_STEP_EXEC, error,
-                       error == EACCES ? "'%s' is on PATH, but may not be run"
-                                       : "'%s' was not found on PATH",
-                       shown);
-}
-
-static size_t sbx__count(const char *const *list) {
-    size_t n = 0;
-    while (list && list[n]) n++;
-    return n;
-}
-
-static int sbx__has_name(const char *const *env, size_t count, const char *entry) {
-    size_t n = strcspn(entry, "="), i;
-    for (i = 0; i < count; i++)
-        if (strncmp(env[i], entry, n) == 0 && env[i][n] == '=') return 1;
-    return 0;
-}
-
-static void sbx__name(sbx *b, const sbx__plan *p) {
-    const char *name = p->cfg.command ? "sh" : p->fn ? "" : p->cfg.argv[0];
-    const char *slash = strrchr(name, '/');
-    char shown[40];
-    sbx__plain(shown, sizeof shown, slash && slash[1] ? slash + 1 : name);
-    snprintf(b->who, sizeof b->who, p->fn ? "the function" : "'%s'", shown);
-}
-
-static int sbx__plan_program(sbx__plan *p, sbx *b, sbx_result *r) {
-    const sbx_config *cfg = &p->cfg;
-    const sbx_policy *policy = cfg->policy;
-    const char *const *host = (const char *const *)environ;
-    const char *search = getenv("PATH"), *tmp = policy && policy->write ? policy->write[0] : NULL;
-    const char *name = p->fn ? "" : cfg->command ? "/bin/sh" : cfg->argv[0];
-    size_t stacks = p->fn && cfg->contain == SBX_CONTAIN_GROUP ? 0 : SBX__STACKS * SBX__STACK;
-    size_t given = sbx__count(cfg->env), inherited = cfg->inherit_env ? sbx__count(host) : 0;
-    size_t room, i, n = 0;
-    if (!search) search = "/usr/local/bin:/usr/bin:/bin";
-    room = stacks + (given + inherited + 2) * sizeof *p->envp + 4 * PATH_MAX + 2 * strlen(search) +
-           2 * strlen(name) + (tmp ? strlen(tmp) : 0) + (cfg->cwd ? strlen(cfg->cwd) : 0) + 64;
-    p->memory = (char *)SBX_REALLOC(NULL, room);
-    if (!p->memory) return sbx__no_memory(r, "a child");
-    p->shell[0] = "sh";
-    p->shell[1] = "-c";
-    p->shell[2] = cfg->command;
-    p->argv = cfg->command ? p->shell : cfg->argv;
-    p->envp = (char **)(void *)(p->memory + stacks);
-    p->free_memory = (char *)(p->envp + given + inherited + 2);
-    for (i = 0; i < inherited; i++)
-        if (!sbx__has_name(cfg->env, given, host[i])) p->envp[n++] = (char *)host[i];
-    for (i = 0; i < given; i++) p->envp[n++] = (char *)cfg->env[i];
-    if (tmp && !sbx__has_name((const char *const *)p->envp, n, "TMPDIR=")) {
-        strcpy(p->free_memory, "TMPDIR=");
-        /* The policy will say why. */
-        if (!realpath(tmp, p->free_memory + 7)) strcpy(p->free_memory + 7, tmp);
-        p->envp[n++] = (char *)sbx__keep(p);
-    }
-    p->envp[n] = NULL;
-    p->cwd = cfg->cwd;
-    if (policy) p->cwd = sbx__absolute(p, cfg->cwd ? cfg->cwd : "."); /* under its own mounts */
-    if (policy && !p->cwd) return sbx__gone_cwd(r);
-    sbx__name(b, p);
-    return p->fn ? 1 : sbx__find(p, name, search, r);
-}
-
-static int sbx__plan_tree(sbx__plan *p, sbx *b, sbx_result *r) {
-    const char *what = p->cfg.policy ? "policy" : "contain = SBX_CONTAIN_TREE", *hint = "";
-    if (p->cfg.contain == SBX_CONTAIN_GROUP) return 1;
-    p->tree = sbx__start_init(p, b);
-    if (p->tree) b->enforced |= SBX_BY_TREE;
-    if (p->tree) return 1;
-    if (errno == EMFILE || errno == ENFILE) /* no reason to contain less */
-        return sbx__refuse(r, SBX_STEP_IO, errno, "no descriptors for the tree: %s",
-                           strerror(errno));
-    if (p->cfg.contain == SBX_CONTAIN_AUTO && !p->cfg.policy) return 1;
-    if (SBX__LINUX && (errno == EPERM || errno == ENOSPC || errno == EACCES) && geteuid() != 0)
-        hint = " (allow user namespaces, or run as root)";
-    if (errno == ESRCH) hint = " (/proc is missing, or speaks of other processes)";
-    return sbx__refuse(r, p->cfg.policy ? SBX_STEP_POLICY : SBX_STEP_CONTAIN, errno,
-                       "%s needs a PID namespace, and none can be had: %s%s", what, strerror(errno),
-                       hint);
-}
-
-static void sbx__add_limit(sbx__plan *p, const char *name, int which, long long soft, int above) {
-    sbx__limit *limit = &p->limits[p->limit_count++];
-    struct rlimit now;
-    limit->name = name;
-    limit->which = which;
-    limit->value[0] = (unsigned long long)soft;
-    limit->value[1] = (unsigned long long)(soft + above);
-    if (soft == 0 || getrlimit(SBX__RLIMIT(which), &now) != 0 || now.rlim_max == RLIM_INFINITY)
-        return;
-    if (limit->value[1] > now.rlim_max) limit->value[1] = now.rlim_max; /* stricter yet */
-    if (limit->value[0] > now.rlim_max) limit->value[0] = now.rlim_max;
-}
-
-static int sbx__plan_limits(sbx__plan *p, sbx *b, sbx_result *r) {
-    sbx_config set = p->cfg; /* what the kernel is told */
-    int watch = !b->cgroup && (set.memory_bytes >= 0 || set.cpu_ms >= 0) && sbx__can_watch();
-    size_t i;
-    b->enforced |= SBX_BY_SESSION | SBX_BY_RLIMIT_CORE | (watch ? SBX_BY_WATCH : 0);
-    if (set.memory_bytes >= 0 && !watch && !b->cgroup &&
-        (set.address_space_bytes < 0 || set.address_space_bytes > set.memory_bytes))
-        set.address_space_bytes = set.memory_bytes; /* nothing better here */
-    if (set.address_space_bytes >= 0 && SBX__RLIMIT_AS < 0)
-        return sbx__refuse(r, SBX_STEP_LIMITS, ENOSYS,
-                           "%s = %lld: this system cannot limit a process's memory",
-                           set.memory_bytes >= 0 ? "memory_bytes" : "address_space_bytes",
-                           set.address_space_bytes);
-    b->cfg.address_space_bytes = set.address_space_bytes;
-    if (set.cpu_ms >= 0) /* of each process, in seconds: the backstop where the tree is summed */
-        set.cpu_ms = (set.cpu_ms + 999) / 1000 + (watch || b->cgroup ? 1 : 0);
-    if (set.processes >= 0 && b->cgroup) set.processes = -1;
-    if (set.processes >= 0) { /* counts all of the user's tasks, unless there is a user namespace */
-        if (getuid() == 0 || geteuid() == 0)
-            return sbx__refuse(r, SBX_STEP_LIMITS, EPERM,
-                               "processes = %lld does not bind root: give a cgroup, or run as an "
-                               "ordinary user",
-                               set.processes);
-        set.processes += p->tree && p->user_ns ? 1 : sbx__user_tasks(); /* with pid 1 of the tree */
-    }
-    sbx__add_limit(p, "no core dumps", RLIMIT_CORE, 0, 0);
-    for (i = 0; i < SBX__FIELDS; i++) {
-        long long v = *sbx__value(&set, i);
-        if (sbx__fields[i].rlimit < 0 || v < 0) continue;
-        sbx__add_limit(p, sbx__fields[i].name, sbx__fields[i].rlimit, v,
-                       sbx__fields[i].rlimit == RLIMIT_CPU); /* hard above soft: SIGXCPU first */
-        b->enforced |= sbx__fields[i].by;
-    }
-    if (b->enforced & SBX_BY_RLIMIT_AS) b->seen.saw |= SBX_SAW_MEMORY_LIMIT;
-    if (b->enforced & SBX_BY_RLIMIT_FSIZE) b->seen.saw |= SBX_SAW_FILE_LIMIT;
-    return 1;
-}
-
-static int sbx__plan_stream(sbx__plan *p, sbx *b, int i, sbx_io mode, int fd) {
-    int piped = mode == SBX_PIPE || (mode == SBX_DEFAULT && (i > 0 || p->cfg.input));
-    if (mode == SBX_INHERIT || mode == SBX_MERGE) return 1;
-    if (mode == SBX_FD) return (p->fd[i] = fcntl(fd, F_DUPFD_CLOEXEC, 3)) >= 0;
-    if (!piped && p->cfg.policy)
-        return (p->fd[i] = SBX__OWN_NULL) < 0; /* not on the host's mount */
-    if (!piped) return (p->fd[i] = sbx__open_null()) >= 0;
-    return (i == 0 ? sbx__pipe(&p->fd[0], &b->fd[SBX__IN]) : sbx__pipe(&b->fd[i], &p->fd[i])) &&
-           sbx__nonblocking(b->fd[i]);
-}
-
-/* A pipe; in a tree a socket, because descriptors come back through it. What a function leaves
-   stands behind its result, in the same file: without a descriptor it cannot make that longer. */
-static int sbx__plan_report(sbx__plan *p, sbx *b) {
 #if SBX__LINUX
-    int gated = p->fn || (p->user_ns && b->enforced & SBX_BY_RLIMIT_NPROC), fd[2];
-    if (p->result >= 0 && !p->tree) return 1;
-    if (p->tree) {
-        if (gated && !sbx__pipe(&p->gate[0], &p->gate[1])) return 0;
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0) return 0;
-        b->fd[SBX__REPORT] = sbx__move_up(fd[0], 3);
-        p->report = sbx__move_up(fd[1], 3);
-        return p->report >= 0 && sbx__nonblocking(b->fd[SBX__REPORT]);
-    }
-#endif
-    return sbx__pipe(&b->fd[SBX__REPORT], &p->report) && sbx__nonblocking(b->fd[SBX__REPORT]);
+
+static int sbx__raw_pipe(int fd[2]) { return (int)syscall(SYS_pipe2, fd, O_CLOEXEC); }
+
+static void sbx__grow_pipe(int fd) { fcntl(fd, SBX__F_SETPIPE_SZ, SBX__BIG_PIPE); }
+
+/* What sbx_cancel rings: an eventfd, both ends in one. */
+static int sbx__open_bell(int *listen, int *ring) {
+    *ring = sbx__move_up((int)syscall(SYS_eventfd2, 0, O_CLOEXEC | O_NONBLOCK), 3);
+    return (*listen = *ring) >= 0;
 }
 
-static int sbx__plan_cancel(sbx *b) {
-#if SBX__LINUX
-    b->cancel_fd = sbx__move_up((int)syscall(SYS_eventfd2, 0, O_CLOEXEC | O_NONBLOCK), 3);
-    return (b->fd[SBX__CANCEL] = b->cancel_fd) >= 0;
-#else
-    return sbx__pipe(&b->fd[SBX__CANCEL], &b->cancel_fd) && sbx__nonblocking(b->cancel_fd) &&
-           sbx__nonblocking(b->fd[SBX__CANCEL]);
-#endif
+/* Ends this process only. Not by _exit, before which sanitizers inspect the stack. */
+static void sbx__quit(int code) { syscall(SYS_exit_group, code); }
+
+static int sbx__new_session(void) { return syscall(SYS_setsid) >= 0; }
+
+static int sbx__dup(int from, int to, int flags) {
+    return from == to ? to : (int)syscall(SYS_dup3, from, to, flags);
 }
 
-static int sbx__plan_streams(sbx__plan *p, sbx *b, sbx_result *r) {
-    const sbx_config *cfg = &p->cfg;
-    if (sbx__plan_stream(p, b, 0, cfg->in, cfg->in_fd) &&
-        sbx__plan_stream(p, b, 1, cfg->out, cfg->out_fd) &&
-        sbx__plan_stream(p, b, 2, cfg->err, cfg->err_fd) && sbx__plan_report(p, b) &&
-        (!p->handle || sbx__plan_cancel(b)))
-        return 1;
-    return sbx__refuse(r, SBX_STEP_IO, errno, "no pipe, or no /dev/null, for the child: %s",
-                       strerror(errno));
+static int sbx__set_limit(const sbx__limit *limit) {
+    return syscall(SYS_prlimit64, 0, limit->which, limit->value, NULL) == 0;
 }
 
-static int sbx__plan_call(sbx__plan *p, sbx *b, sbx_result *r) {
-    struct rlimit stack;
-    if (!p->fn) return 1;
-    b->call = 1;
-    b->shared_size = SBX__RET_AT + p->ret_size;
-#if SBX__LINUX /* only the child maps it: another thread's child would inherit a mapping of ours */
-    b->fd[SBX__RESULT] = sbx__memfd("sbx", 1, b->shared_size + sizeof(sbx__failure));
-    if (b->fd[SBX__RESULT] >= 0 && ftruncate(b->fd[SBX__RESULT], (off_t)b->shared_size) == 0 &&
-        lseek(b->fd[SBX__RESULT], 0, SEEK_END) == (off_t)b->shared_size)
-        p->result = b->fd[SBX__RESULT];
-#endif
-    if (p->result < 0) {
-        void *all =
-            mmap(NULL, b->shared_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANON, -1, 0);
-        if (all == MAP_FAILED) return sbx__no_memory(r, "the function's result");
-        b->shared = p->shared = (sbx__shared *)all;
-    }
-    /* Not a secret, only a value that no stray write of the function produces. */
-    p->token = ((unsigned long long)sbx__now() << 20 ^ (unsigned long long)(size_t)b) | 1;
-    b->token = p->token;
-    p->fn_stack = 8u << 20; /* in a tree: what it is used to, plus a guard page */
-    if (p->cfg.stack_bytes > 0) p->fn_stack = (size_t)p->cfg.stack_bytes;
-    else if (p->tree && getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < (rlim_t)(1u << 28))
-        p->fn_stack = (size_t)stack.rlim_cur;
-    p->fn_stack = (p->fn_stack + 2 * 65536) & ~(size_t)65535;
-    return 1;
-}
-
-static int sbx__plan_input(sbx__plan *p, sbx *b, sbx_result *r) {
-    b->input = (const char *)b->cfg.input;
-    b->input_left = b->cfg.input_size;
-    if (!p->handle || !b->input_left) return 1;
-    /* The caller's may go before it is read. */
-    b->input_copy = (char *)SBX_REALLOC(NULL, b->input_left);
-    if (!b->input_copy) return sbx__no_memory(r, "a copy of the input");
-    b->input = (const char *)memcpy(b->input_copy, b->input, b->input_left);
-    return 1;
-}
-
-/* Returns a box that may be half made; ok tells, and sbx__free_box takes either. */
-static sbx *sbx__prepare(sbx__plan *p, int *ok, sbx_result *r) {
-    static int (*const steps[])(sbx__plan *, sbx *, sbx_result *) = {
-        sbx__plan_program, sbx__plan_tree, sbx__plan_cgroup,  sbx__plan_policy,
-        sbx__plan_limits,  sbx__plan_call, sbx__plan_streams, sbx__plan_input};
-    sbx *b = (sbx *)sbx__zalloc(sizeof *b);
+/* exec resets handlers but keeps ignored signals ignored. All go back to the default before any is
+   unblocked: until exec this process may share its memory with the host. */
+static void sbx__reset_signals(int most) {
+    char zero[64]; /* the kernel's struct sigaction: SIG_DFL, no flags, no mask */
     int i;
-    p->fd[0] = p->fd[1] = p->fd[2] = p->report = p->life = p->null = p->cgroup = p->ruleset = -1;
-    p->gate[0] = p->gate[1] = p->result = -1;
-    *ok = b ? 1 : sbx__no_memory(r, "a box");
-    if (!b) return NULL;
-    for (i = 0; i < SBX__FDS; i++) b->fd[i] = -1;
-    b->cfg = p->cfg;
-    b->cancel_fd = b->seen.exit_code = -1;
-    b->peak = -1;
-    b->kill_at = b->look_at = b->sample_at = SBX__NEVER;
-    for (i = 0; *ok && i < (int)(sizeof steps / sizeof steps[0]); i++) *ok = steps[i](p, b, r);
-    return b;
+    memset(zero, 0, sizeof zero);
+    for (i = 1; i <= most; i++) syscall(SYS_rt_sigaction, i, zero, NULL, SBX__SIGNALS / 8L);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, zero, NULL, SBX__SIGNALS / 8L);
 }
 
-static void sbx__free_plan(sbx__plan *p) {
-    int i;
-    for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
-    sbx__close(&p->report);
-    sbx__close(&p->gate[0]);
-    sbx__close(&p->gate[1]);
-    sbx__close(&p->cgroup);
-    sbx__plan_policy_free(p);
-    SBX_FREE(p->memory);
-}
-
-static void sbx__free_box(sbx *b) {
-    int i;
-    if (!b) return;
-    sbx__end_init(b);
-    sbx__end_cgroup(b);
-    if (b->cancel_fd != b->fd[SBX__CANCEL]) sbx__close(&b->cancel_fd);
-    for (i = 0; i < SBX__FDS; i++) sbx__close(&b->fd[i]);
-    for (i = 0; i < 2; i++) SBX_FREE(b->output[i].data);
-    if (b->shared) munmap(b->shared, b->shared_size);
-    SBX_FREE(b->tasks.at);
-    SBX_FREE(b->input_copy);
-    SBX_FREE(b);
-}
-
-/* ==== child: before exec. Async-signal-safe calls only: no memory, no locks, no stdio ======== */
-
-/* On Linux mostly by syscall(), or through a pointer: functions that the host has not called yet
-   the dynamic linker would look up in every forked child anew, for 10 us each. */
-
-/* Ends this process only. On Linux not by _exit, before which sanitizers inspect the stack. */
-static void sbx__quit(int code) {
-#if SBX__LINUX
-    syscall(SYS_exit_group, code);
-#else
-    _exit(code);
-#endif
-}
-
-static void sbx__quit_with(int report, sbx_step step, int which) {
-    sbx__failure failure;
-    memset(&failure, 0, sizeof failure);
-    failure.step = step;
-    failure.error = errno;
-    failure.which = which;
-    sbx__quit(write(report, &failure, sizeof failure) == (ssize_t)sizeof failure ? 127 : 126);
-}
-
-#if SBX__LINUX
 /* Where close_range is missing. The bare system call lists them: opendir would allocate. */
 static int sbx__close_listed(int from) {
     char list[2048];
     int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY), closed;
     if (dir < 0) return 0;
+
     do { /* closing while listing may skip some: go round until nothing is left */
         long n, at;
         closed = 0;
@@ -1314,8 +1167,13 @@ static int sbx__close_listed(int from) {
             }
         }
     } while (closed);
+
     close(dir);
     return 1;
+}
+
+static int sbx__close_quickly(int from) {
+    return syscall(SBX__NR_close_range, (unsigned)from, ~0u, 0) == 0 || sbx__close_listed(from);
 }
 
 /* The parent sleeps until exec, so it cannot hold an exec that hangs to the deadline. A timer of
@@ -1338,278 +1196,2244 @@ static void sbx__arm_deadline(long long deadline) {
     (void)deadline;
 #endif
 }
-#endif
 
-static void sbx__close_from(int from) {
-    long top;
-#if SBX__LINUX
-    if (syscall(SBX__NR_close_range, (unsigned)from, ~0u, 0) == 0 || sbx__close_listed(from))
-        return;
-#endif
-    for (top = sysconf(_SC_OPEN_MAX); from < top; from++) close(from);
+/* A program is started without copying the host's page tables: the child runs on a stack of its own
+   in the host's memory while this thread waits for its exec. */
+static pid_t sbx__start_child(sbx__plan *p, int (*first)(void *), int *pidfd) {
+    int flags = SBX__CLONE_VM | SBX__CLONE_VFORK | SIGCHLD;
+    char *top = sbx__stack_top(p);
+    pid_t pid = clone(first, top, flags | SBX__CLONE_PIDFD, p, pidfd);
+    if (pid < 0 && errno == EINVAL) pid = clone(first, top, flags, p); /* qemu-user */
+    return pid;
 }
+
+static int sbx__open_pidfd(pid_t pid) { return (int)syscall(SBX__NR_pidfd_open, pid, 0); }
+
+/* By pidfd the kernel knows which process, or which group, is meant even if the number were in use
+   again. 1 = sent, 0 = there is nobody, -1 = this way is not there. */
+static int sbx__pidfd_signal(int pidfd, int number, unsigned flags) {
+    if (pidfd < 0) return -1;
+    if (syscall(SBX__NR_pidfd_send_signal, pidfd, number, NULL, flags) == 0) return 1;
+    return errno == ESRCH ? 0 : -1;
+}
+
+static int sbx__signal_group_by_pidfd(int pidfd, int number) {
+    return sbx__pidfd_signal(pidfd, number, SBX__PIDFD_TO_GROUP);
+}
+
+static int sbx__wait_by_pidfd(int pidfd, siginfo_t *info, int flags) {
+    return waitid((idtype_t)SBX__P_PIDFD, (id_t)pidfd, info, flags);
+}
+
+/* Newer kernels remember the status for who holds a pidfd, if not at once. 1 = here it is, 0 = ask
+   again, -1 = nobody knows it. */
+static int sbx__status_by_pidfd(int pidfd, int *status) {
+    sbx__pidfd_info kept;
+    memset(&kept, 0, sizeof kept);
+    kept.mask = SBX__PIDFD_INFO_EXIT;
+    if (pidfd < 0) return -1;
+    if (syscall(SYS_ioctl, pidfd, SBX__PIDFD_GET_INFO, &kept) != 0) return errno == ESRCH ? 0 : -1;
+    *status = kept.exit_status;
+    return kept.mask & SBX__PIDFD_INFO_EXIT ? 1 : 0;
+}
+
+#else
+
+static int sbx__raw_pipe(int fd[2]) {
+    if (pipe(fd) != 0) return -1;
+    fcntl(fd[0], F_SETFD, FD_CLOEXEC);
+    fcntl(fd[1], F_SETFD, FD_CLOEXEC);
+    return 0;
+}
+
+static void sbx__grow_pipe(int fd) { (void)fd; }
+
+static int sbx__pipe(int *read_end, int *write_end, int least);
+static int sbx__open_bell(int *listen, int *ring) {
+    return sbx__pipe(listen, ring, 3) && sbx__nonblocking(*listen) && sbx__nonblocking(*ring);
+}
+
+static void sbx__quit(int code) { _exit(code); }
+
+static int sbx__new_session(void) { return setsid() >= 0; }
 
 static int sbx__dup(int from, int to, int flags) {
-#if SBX__LINUX
-    return from == to ? to : (int)syscall(SYS_dup3, from, to, flags);
-#else
-    return dup2(from, to) == to && (!flags || fcntl(to, F_SETFD, FD_CLOEXEC) == 0) ? to : -1;
-#endif
+    if (dup2(from, to) != to) return -1;
+    return !flags || fcntl(to, F_SETFD, FD_CLOEXEC) == 0 ? to : -1;
 }
 
-/* exec resets handlers but keeps ignored signals ignored. All go back to the default before any is
-   unblocked: until exec this process may share its memory with the host. */
+static int sbx__set_limit(const sbx__limit *limit) {
+    struct rlimit value;
+    value.rlim_cur = (rlim_t)limit->value[0];
+    value.rlim_max = (rlim_t)limit->value[1];
+    return setrlimit(SBX__RLIMIT(limit->which), &value) == 0;
+}
+
 static void sbx__reset_signals(int most) {
-    int i;
-#if SBX__LINUX
-    char zero[64]; /* the kernel's struct sigaction: SIG_DFL, no flags, no mask */
-    memset(zero, 0, sizeof zero);
-    for (i = 1; i <= most; i++) syscall(SYS_rt_sigaction, i, zero, NULL, SBX__SIGNALS / 8L);
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, zero, NULL, SBX__SIGNALS / 8L);
-#else
     struct sigaction standard;
     sigset_t none;
+    int i;
     memset(&standard, 0, sizeof standard);
     standard.sa_handler = SIG_DFL;
     for (i = 1; i <= most; i++) sigaction(i, &standard, NULL);
     sigemptyset(&none);
     SBX__SIGMASK(SIG_SETMASK, &none, NULL);
-#endif
 }
 
-static sbx_step sbx__become(const sbx__plan *p, int *report) {
-    int i, first = 4;
-#if SBX__LINUX
-    if (syscall(SYS_setsid) < 0) return SBX_STEP_SESSION;
-#else
-    if (setsid() < 0) return SBX_STEP_SESSION;
+static int sbx__close_quickly(int from) { return from < 0; }
+static void sbx__arm_deadline(long long deadline) { (void)deadline; }
+
+static pid_t sbx__start_child(sbx__plan *p, int (*first)(void *), int *pidfd) {
+    pid_t pid = fork();
+    if (pid == 0) first(p);
+    *pidfd = -1;
+    return pid;
+}
+
+static int sbx__open_pidfd(pid_t pid) { return pid > 0 ? -1 : -2; }
+static int sbx__pidfd_signal(int pidfd, int number, unsigned flags) {
+    (void)pidfd;
+    (void)number;
+    (void)flags;
+    return -1;
+}
+static int sbx__signal_group_by_pidfd(int pidfd, int number) {
+    return sbx__pidfd_signal(pidfd, number, 0);
+}
+static int sbx__wait_by_pidfd(int pidfd, siginfo_t *info, int flags) {
+    (void)pidfd;
+    (void)info;
+    (void)flags;
+    errno = ENOSYS;
+    return -1;
+}
+static int sbx__status_by_pidfd(int pidfd, int *status) {
+    (void)pidfd;
+    (void)status;
+    return -1;
+}
 #endif
-    for (i = 0; i < 3; i++) { /* every source is above 2, so that none is overwritten */
-        int from = i == 2 && p->cfg.err == SBX_MERGE ? 1 : p->fd[i];
-        if (from == SBX__OWN_NULL && (from = sbx__open_null()) < 0) return SBX_STEP_IO;
-        if (from >= 0 ? sbx__dup(from, i, 0) < 0 : fcntl(i, F_SETFD, 0) < 0) return SBX_STEP_IO;
+
+/* If it fails, the caller closes what there is. */
+static int sbx__pipe(int *read_end, int *write_end, int least) {
+    int fd[2];
+    if (sbx__raw_pipe(fd) != 0) return 0;
+    *read_end = sbx__move_up(fd[0], least);
+    *write_end = sbx__move_up(fd[1], least);
+    return *read_end >= 0 && *write_end >= 0;
+}
+
+static void sbx__close_from(int from) {
+    long top;
+    if (sbx__close_quickly(from)) return;
+    for (top = sysconf(_SC_OPEN_MAX); from < top; from++) close(from);
+}
+
+/* ==== run: the public functions, as the story of a run ======================================= */
+
+static int sbx__check(sbx__plan *p, sbx_result *r);
+static sbx *sbx__plan_box(sbx__plan *p, sbx_result *r);
+static void sbx__free_plan(sbx__plan *p);
+static void sbx__free_box(sbx *b);
+static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r);
+static int sbx__has_begun(sbx__plan *p, sbx *b, sbx_result *r);
+static int sbx__wait(sbx *const *boxes, int count, long long until);
+static int sbx__send(sbx *b, int number);
+static ssize_t sbx__write_quietly(int fd, const void *data, size_t size);
+static size_t sbx__take_out(sbx__stream *s, void *to, size_t room);
+static int sbx__wants(const sbx *b, int k);
+static long long sbx__wake(const sbx *b);
+static sbx_verdict sbx__conclude(sbx *b, sbx_result *r);
+static void sbx__turn(sbx *b, unsigned ready, long long now);
+static void sbx__select(sbx *const *boxes, int count, int top, long long wait);
+static void sbx__stop(sbx *b, unsigned reason);
+static void sbx__kill_all(sbx *b);
+static int sbx__proc_group_dead(const sbx *b);
+
+/* Config -> plan -> running box. NULL: the result says why, and nothing is left. */
+static sbx *sbx__open_once(const sbx_config *config, const sbx__plan *kind, sbx_result *r) {
+    sbx__plan p = *kind;
+    sbx *b;
+    int ok;
+    sbx__blank(r);
+    p.cfg = *config;
+    r->user = config->user;
+    if (!sbx__check(&p, r)) return NULL;
+
+    b = sbx__plan_box(&p, r);
+    ok = b && r->step == SBX_STEP_NONE;
+    ok = ok && sbx__spawn(&p, b, r) && sbx__has_begun(&p, b, r);
+
+    sbx__free_plan(&p);
+    if (ok) snprintf(r->message, sizeof r->message, "%s has started", b->who);
+    if (ok) return b;
+    sbx__free_box(b);
+    return NULL;
+}
+
+/* AUTO is the tree; where the kernel says that there is none, it is the group. */
+static sbx *sbx__open(const sbx_config *config, const sbx__plan *kind, sbx_result *r) {
+    sbx_config group;
+    sbx *b;
+    if (!config) {
+        sbx__blank(r);
+        sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "config = NULL: nothing to run");
+        return NULL;
     }
-    if (sbx__dup(*report, 3, O_CLOEXEC) < 0) return SBX_STEP_IO;
-    *report = 3;
-    if (p->ruleset >= 0 && sbx__dup(p->ruleset, first++, 0) < 0) return SBX_STEP_IO;
-    sbx__close_from(first);
+
+    b = sbx__open_once(config, kind, r);
+    if (b || r->step != SBX_STEP_CONTAIN || config->contain != SBX_CONTAIN_AUTO) return b;
+    if (config->policy) return NULL;
+    group = *config;
+    group.contain = SBX_CONTAIN_GROUP;
+    return sbx__open_once(&group, kind, r);
+}
+
+SBX_API sbx_verdict sbx_run(const sbx_config *config, sbx_result *result) {
+    sbx_result ignored;
+    sbx__plan kind;
+    sbx *box;
+    memset(&kind, 0, sizeof kind);
+    box = sbx__open(config, &kind, result ? result : &ignored);
+    return box ? sbx_finish(box, result) : SBX_NOT_STARTED;
+}
+
+SBX_API sbx *sbx_start(const sbx_config *config, sbx_result *result) {
+    sbx_result ignored;
+    sbx__plan kind;
+    memset(&kind, 0, sizeof kind);
+    kind.handle = 1;
+    return sbx__open(config, &kind, result ? result : &ignored);
+}
+
+SBX_API int sbx_poll_any(sbx *const *boxes, int count, long long wait_ms) {
+    int forever = wait_ms < 0 || wait_ms > SBX_MAX_MS;
+    return sbx__wait(boxes, count, forever ? SBX__NEVER : sbx__now() + wait_ms * 1000);
+}
+
+SBX_API int sbx_poll(sbx *box, long long wait_ms) {
+    return !box || sbx_poll_any(&box, 1, wait_ms) == 0;
+}
+
+SBX_API sbx_verdict sbx_finish(sbx *box, sbx_result *result) {
+    sbx_result ignored, *r = result ? result : &ignored;
+    sbx_verdict verdict = SBX_NOT_STARTED;
+    if (!box) {
+        sbx__blank(r);
+        sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "box = NULL: nothing to finish");
+        return verdict;
+    }
+
+    sbx_poll(box, 0); /* a cancel comes before the end of input */
+    sbx_close_input(box);
+    box->want_write = box->stream[0].wanted = box->stream[1].wanted = 0;
+    while (box->state != SBX__ENDED) sbx__wait(&box, 1, SBX__NEVER);
+
+    verdict = sbx__conclude(box, r);
+    sbx__free_box(box);
+    if (!result) sbx_free(r);
+    return verdict;
+}
+
+SBX_API void sbx_free(sbx_result *result) {
+    if (!result) return;
+    if (result->out.size) SBX_FREE(result->out.data);
+    if (result->err.size) SBX_FREE(result->err.data);
+    result->out.data = result->err.data = (char *)"";
+    result->out.size = result->err.size = 0;
+}
+
+/* ---- talking to a running box ---- */
+
+#define SBX__RING_CANCEL 1ull
+#define SBX__RING_KILL (1ull << 32) /* an eventfd adds up what is written */
+
+static void sbx__ring(const sbx *b, unsigned long long what) {
+    int error = errno;
+    ssize_t n = b && b->bell >= 0 ? write(b->bell, &what, sizeof what) : 0;
+    (void)n; /* full means that it has been rung already */
+    errno = error;
+}
+
+SBX_API void sbx_cancel(sbx *box) { sbx__ring(box, SBX__RING_CANCEL); }
+SBX_API void sbx_kill(sbx *box) { sbx__ring(box, SBX__RING_KILL); }
+
+SBX_API long long sbx_write(sbx *box, const void *data, size_t size) {
+    ssize_t n;
+    if (!box || box->cfg.in != SBX_PIPE || box->fd[SBX__IN] < 0) return -1;
+    n = size ? sbx__write_quietly(box->fd[SBX__IN], data, size) : 0;
+    if (n < 0 && errno != EAGAIN && errno != ENOMEM) {
+        sbx__close(&box->fd[SBX__IN]);
+        return -1;
+    }
+    box->want_write = n < (ssize_t)size;
+    return n < 0 ? 0 : (long long)n;
+}
+
+SBX_API void sbx_close_input(sbx *box) {
+    if (box && box->cfg.in == SBX_PIPE) sbx__close(&box->fd[SBX__IN]);
+}
+
+SBX_API long long sbx_read(sbx *box, sbx_stream stream, void *to, size_t room) {
+    int i = stream == SBX_STDERR;
+    sbx__stream *s;
+    size_t n;
+    if (!box || (stream != SBX_STDOUT && stream != SBX_STDERR)) return -1;
+    s = &box->stream[i];
+    n = sbx__take_out(s, to, room);
+    s->wanted = n == 0 && room > 0 && box->fd[SBX__OUT + i] >= 0;
+    if (n > 0 || s->wanted || room == 0) return (long long)n;
+    return -1;
+}
+
+SBX_API int sbx_set_timeout(sbx *box, long long ms) {
+    if (!box || box->state != SBX__RUNNING || box->stopping) return 0;
+    if (ms < 0 || ms > SBX_MAX_MS) ms = -1;
+    box->timeout_ms = ms;
+    box->deadline = ms < 0 ? SBX__NEVER : sbx__now() + ms * 1000;
+    sbx__tree_set_deadline(box);
+    return 1;
+}
+
+SBX_API int sbx_signal(sbx *box, int number) {
+    return box && box->state == SBX__RUNNING && number > 0 && sbx__send(box, number);
+}
+
+SBX_API int sbx_pid(const sbx *box) {
+    return box && box->state == SBX__RUNNING ? (int)box->pid : 0;
+}
+
+SBX_API void sbx_get_usage(sbx *box, sbx_usage *usage) {
+    memset(usage, 0, sizeof *usage);
+    usage->memory_bytes = usage->peak_bytes = usage->processes = -1;
+    if (!box) return;
+    usage->wall_us = (box->state == SBX__RUNNING ? sbx__now() : box->ended) - box->started;
+    usage->output_bytes = (long long)(box->stream[0].total + box->stream[1].total);
+    sbx__watch_usage(box, usage);
+}
+
+SBX_API void sbx_get_watch(const sbx *box, sbx_watch *watch) {
+    long long wake;
+    int k;
+    memset(watch, 0, sizeof *watch);
+    if (!box || box->state == SBX__ENDED) return;
+
+    for (k = 0; k < SBX__FDS; k++)
+        if (sbx__wants(box, k)) {
+            watch->writable[watch->count] = k == SBX__IN;
+            watch->fd[watch->count++] = box->fd[k];
+        }
+
+    wake = sbx__wake(box);
+    watch->wait_ms = wake == SBX__NEVER ? -1 : (wake - sbx__now() + 999) / 1000;
+    if (wake != SBX__NEVER && watch->wait_ms < 0) watch->wait_ms = 0;
+}
+
+/* ==== check: the config is refused by name, or every default is filled in ==================== */
+
+/* clang-format off */
+static const struct sbx__field {
+    const char *name;
+    size_t offset;
+    long long zero, most;
+    int rlimit;
+    unsigned by;
+} sbx__fields[] = {
+#define SBX__FIELD(field, zero, most, rlimit, by) \
+    {#field, offsetof(sbx_config, field), zero, most, rlimit, by},
+    SBX_FOR_EACH_LIMIT(SBX__FIELD)
+#undef SBX__FIELD
+};
+/* clang-format on */
+#define SBX__FIELDS (sizeof sbx__fields / sizeof sbx__fields[0])
+
+static long long *sbx__value(sbx_config *cfg, size_t field) {
+    return (long long *)(void *)((char *)cfg + sbx__fields[field].offset);
+}
+
+static int sbx__check_limits(sbx_config *cfg, sbx_result *r) {
+    size_t i;
+    for (i = 0; i < SBX__FIELDS; i++) {
+        long long v = *sbx__value(cfg, i), most = sbx__fields[i].most;
+        if (v < SBX_UNLIMITED || v > most)
+            return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
+                               "%s = %lld is out of range: 0 is the default, -1 is none, %lld is "
+                               "the most",
+                               sbx__fields[i].name, v, most);
+    }
+    if (cfg->truncate_output < 0 || cfg->truncate_output > SBX_KEEP_ENDS)
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
+                           "truncate_output = %d is none of SBX_KEEP_FIRST, _LAST, _ENDS",
+                           cfg->truncate_output);
+    return 1;
+}
+
+static void sbx__fill_in(sbx_config *cfg) {
+    size_t i;
+    for (i = 0; i < SBX__FIELDS; i++) {
+        long long *v = sbx__value(cfg, i);
+        if (*v == 0) *v = sbx__fields[i].zero;
+    }
+    if (cfg->grace_ms < 0) cfg->grace_ms = 0; /* from here on 0 is 0 */
+}
+
+static int sbx__check_stream(sbx_result *r, const char *name, sbx_io mode, unsigned allowed, int fd,
+                             int own) {
+    static const char *const names[] = {"SBX_DEFAULT", "SBX_DISCARD", "SBX_INHERIT", "SBX_MERGE",
+                                        "SBX_FD",      "SBX_PIPE",    "SBX_STREAM"};
+    if ((int)mode < 0 || mode > SBX_STREAM)
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "%s = %d is not a mode of this stream", name,
+                           (int)mode);
+    if (!(allowed & 1u << mode))
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "%s = %s is not a mode of this stream", name,
+                           names[mode]);
+    if (mode == SBX_FD && fcntl(fd, F_GETFD) < 0)
+        return sbx__refuse(r, SBX_STEP_CONFIG, EBADF, "%s_fd = %d is not open", name, fd);
+    if (mode == SBX_INHERIT && fcntl(own, F_GETFD) < 0)
+        return sbx__refuse(r, SBX_STEP_CONFIG, EBADF,
+                           "%s = SBX_INHERIT, but the host's descriptor %d is closed", name, own);
+    return 1;
+}
+
+static int sbx__check_io(const sbx_config *cfg, int handle, sbx_result *r) {
+    unsigned any = 1u << SBX_DEFAULT | 1u << SBX_DISCARD | 1u << SBX_INHERIT | 1u << SBX_FD;
+    unsigned out = any | 1u << SBX_STREAM;
+    unsigned long size = (unsigned long)cfg->input_size;
+    int i;
+    if (!sbx__check_stream(r, "in", cfg->in, any | 1u << SBX_PIPE, cfg->in_fd, 0) ||
+        !sbx__check_stream(r, "out", cfg->out, out, cfg->out_fd, 1) ||
+        !sbx__check_stream(r, "err", cfg->err, out | 1u << SBX_MERGE, cfg->err_fd, 2))
+        return 0;
+
+    if (cfg->in == SBX_PIPE && !handle)
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
+                           "in = SBX_PIPE needs sbx_start: here nobody could call sbx_write");
+    if ((size && !cfg->input) || size > (size_t)-1 / 4)
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "input_size = %lu, but input is %s", size,
+                           cfg->input ? "not that large" : "NULL");
+    if (cfg->input && cfg->in != SBX_DEFAULT)
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "input is set, but in = %d does not read it",
+                           (int)cfg->in);
+
+    for (i = 0; cfg->pass_fds && cfg->pass_fds[i] != -1; i++) {
+        if (i == 64)
+            return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
+                               "pass_fds: more than 64; does it end with -1?");
+        if (fcntl(cfg->pass_fds[i], F_GETFD) < 0)
+            return sbx__refuse(r, SBX_STEP_CONFIG, EBADF, "pass_fds[%d] = %d is not open", i,
+                               cfg->pass_fds[i]);
+    }
+    return 1;
+}
+
+static int sbx__check_program(const sbx_config *cfg, sbx_fn fn, sbx_result *r) {
+    const char *const *e;
+    char shown[80];
+    for (e = cfg->env; e && *e; e++)
+        if (**e == '=' || !**e)
+            return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
+                               "env[%d] = \"%s\" is neither NAME=value nor NAME",
+                               (int)(e - cfg->env), sbx__plain(shown, sizeof shown, *e));
+
+    if (fn && (cfg->argv || cfg->command))
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "%s is set, but sbx_call runs a function",
+                           cfg->argv ? "argv" : "command");
+    if (!fn && !cfg->argv == !cfg->command)
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "argv and command are %s: set one of them",
+                           cfg->argv ? "both set" : "both NULL");
+    if (cfg->argv && (!cfg->argv[0] || !cfg->argv[0][0]))
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "argv[0] = %s: it names the program",
+                           cfg->argv[0] ? "\"\"" : "NULL");
+    return 1;
+}
+
+static int sbx__check_places(const sbx_config *cfg, sbx_result *r) {
+    struct stat st;
+    char shown[120];
+    int error = 0;
+    if (cfg->cwd && stat(cfg->cwd, &st) != 0) error = errno;
+    else if (cfg->cwd && !S_ISDIR(st.st_mode)) error = ENOTDIR;
+    if (error)
+        return sbx__refuse(r, SBX_STEP_CWD, error, "cwd = \"%s\": %s",
+                           sbx__plain(shown, sizeof shown, cfg->cwd), strerror(error));
+    if ((int)cfg->contain < 0 || cfg->contain > SBX_CONTAIN_TREE)
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "contain = %d is not a containment",
+                           (int)cfg->contain);
+    return 1;
+}
+
+static int sbx__check(sbx__plan *p, sbx_result *r) {
+    if (!sbx__check_program(&p->cfg, p->fn, r) || !sbx__check_limits(&p->cfg, r) ||
+        !sbx__check_io(&p->cfg, p->handle, r) || !sbx__check_places(&p->cfg, r))
+        return 0;
+    sbx__fill_in(&p->cfg);
+    return 1;
+}
+
+/* ==== plan: everything is resolved and allocated before a process exists ===================== */
+
+/* Text that was put into the plan's memory, whose size sbx__plan_memory knows, stays there. */
+static const char *sbx__stays(sbx__plan *p) {
+    const char *text = p->free_text;
+    p->free_text += strlen(text) + 1;
+    return text;
+}
+
+/* A relative path starts from the host's directory. NULL: that one is gone. */
+static const char *sbx__absolute(sbx__plan *p, const char *path) {
+    if (path[0] == '/') return path;
+    if (!getcwd(p->free_text, PATH_MAX)) return NULL;
+    strcat(strcat(p->free_text, "/"), path);
+    return sbx__stays(p);
+}
+
+static int sbx__gone_cwd(sbx_result *r) {
+    return sbx__refuse(r, SBX_STEP_CWD, errno, "the host's own directory cannot be named: %s",
+                       strerror(errno));
+}
+
+/* A name with a slash is meant as a shell would that went to cwd first. */
+static int sbx__find_from_cwd(sbx__plan *p, const char *name, sbx_result *r) {
+    const char *from = name[0] != '/' && p->cfg.cwd ? sbx__absolute(p, p->cfg.cwd) : NULL;
+    if (from) {
+        strcat(strcat(strcpy(p->free_text, from), "/"), name);
+        p->path = sbx__stays(p);
+    } else if (name[0] == '/' || !p->cfg.cwd) {
+        p->path = sbx__absolute(p, name);
+    }
+    return p->path ? 1 : sbx__gone_cwd(r);
+}
+
+/* The host's PATH counts, not the child's. Of a name with a slash exec itself tells best what is
+   wrong with it. */
+static int sbx__find(sbx__plan *p, const char *name, const char *search, sbx_result *r) {
+    char shown[80];
+    struct stat st;
+    int error = ENOENT;
+    if (strchr(name, '/')) return sbx__find_from_cwd(p, name, r);
+
+    for (;; search++) {
+        size_t n = strcspn(search, ":");
+        memcpy(p->free_text, n ? search : ".", n ? n : 1);
+        strcpy(p->free_text + (n ? n : 1), "/");
+        strcat(p->free_text, name);
+        if (stat(p->free_text, &st) == 0 && S_ISREG(st.st_mode)) {
+            if (access(p->free_text, X_OK) == 0) {
+                p->path = sbx__absolute(p, sbx__stays(p));
+                return p->path ? 1 : sbx__gone_cwd(r);
+            }
+            error = EACCES;
+        }
+        search += n;
+        if (!*search) break;
+    }
+
+    sbx__plain(shown, sizeof shown, name);
+    return sbx__refuse(r, SBX_STEP_EXEC, error,
+                       error == EACCES ? "'%s' is on PATH, but may not be run"
+                                       : "'%s' was not found on PATH",
+                       shown);
+}
+
+/* The entry of a list that sets the same name; NULL = none. */
+static const char *sbx__find_name(const char *const *list, size_t count, const char *entry) {
+    size_t n = strcspn(entry, "="), i;
+    for (i = 0; i < count; i++)
+        if (strncmp(list[i], entry, n) == 0 && (list[i][n] == '=' || !list[i][n])) return list[i];
+    return NULL;
+}
+
+/* The host's variables if wanted, env on top; a bare name stands for the host's value. */
+static void sbx__plan_env(sbx__plan *p) {
+    static const char *const path_only[] = {"PATH", NULL};
+    const char *const *host = (const char *const *)environ;
+    const char *const *env = p->cfg.env;
+    size_t inherited = p->cfg.inherit_env ? sbx__count(host) : 0, given, i, n = 0;
+    const sbx_policy *policy = p->cfg.policy;
+    const char *tmp = policy && policy->write ? policy->write[0] : NULL;
+    if (!env && !p->cfg.inherit_env) env = path_only;
+    given = sbx__count(env);
+
+    for (i = 0; i < inherited; i++)
+        if (!sbx__find_name(env, given, host[i])) p->envp[n++] = (char *)host[i];
+    for (i = 0; i < given; i++) {
+        const char *entry = env[i];
+        if (!strchr(entry, '=')) entry = sbx__find_name(host, sbx__count(host), entry);
+        if (entry) p->envp[n++] = (char *)entry;
+    }
+
+    if (tmp && !sbx__find_name((const char *const *)p->envp, n, "TMPDIR=")) {
+        strcpy(p->free_text, "TMPDIR=");
+        /* If it cannot be resolved, the policy will say why. */
+        if (!realpath(tmp, p->free_text + 7)) strcpy(p->free_text + 7, tmp);
+        p->envp[n++] = (char *)sbx__stays(p);
+    }
+    p->envp[n] = NULL;
+}
+
+/* "'sleep'", "'make all'", "the function" */
+static void sbx__plan_name(const sbx__plan *p, sbx *b) {
+    const char *name = p->cfg.name, *slash;
+    char shown[56];
+    if (!name) name = p->cfg.command;
+    if (!name && p->fn) {
+        snprintf(b->who, sizeof b->who, "the function");
+        return;
+    }
+    if (!name) {
+        slash = strrchr(p->cfg.argv[0], '/');
+        name = slash && slash[1] ? slash + 1 : p->cfg.argv[0];
+    }
+    sbx__plain(shown, sizeof shown, name);
+    if (strlen(name) >= sizeof shown) strcpy(shown + strlen(shown) - 3, "...");
+    snprintf(b->who, sizeof b->who, "'%s'", shown);
+}
+
+static int sbx__plan_program(sbx__plan *p, sbx *b, sbx_result *r) {
+    const sbx_config *cfg = &p->cfg;
+    const char *search = getenv("PATH");
+    const char *name = p->fn ? "" : cfg->command ? "/bin/sh" : cfg->argv[0];
+    const char *tmp = cfg->policy && cfg->policy->write ? cfg->policy->write[0] : NULL;
+    size_t stacks = p->fn && cfg->contain == SBX_CONTAIN_GROUP ? 0 : SBX__STACKS * SBX__STACK;
+    size_t entries = sbx__count(cfg->env) + sbx__count((const char *const *)environ) + 4, room;
+    if (!search) search = "/usr/local/bin:/usr/bin:/bin";
+    room = stacks + entries * sizeof *p->envp + 4 * PATH_MAX + 2 * strlen(search) +
+           3 * strlen(name) + (tmp ? strlen(tmp) : 0) + (cfg->cwd ? 3 * strlen(cfg->cwd) : 0) + 64;
+    p->memory = (char *)SBX_REALLOC(NULL, room);
+    if (!p->memory) return sbx__no_memory(r, "a child");
+    p->envp = (char **)(void *)(p->memory + stacks);
+    p->free_text = (char *)(p->envp + entries);
+
+    p->shell[0] = "sh";
+    p->shell[1] = "-c";
+    p->shell[2] = cfg->command;
+    p->argv = cfg->command ? p->shell : cfg->argv;
+    sbx__plan_env(p);
+    sbx__plan_name(p, b);
+
+    p->cwd = cfg->cwd;
+    if (cfg->policy) p->cwd = sbx__absolute(p, cfg->cwd ? cfg->cwd : "."); /* its own mounts */
+    if (cfg->policy && !p->cwd) return sbx__gone_cwd(r);
+    return p->fn ? 1 : sbx__find(p, name, search, r);
+}
+
+static void sbx__add_limit(sbx__plan *p, const char *name, int which, long long soft, int above) {
+    sbx__limit *limit = &p->limits[p->limit_count++];
+    struct rlimit now;
+    limit->name = name;
+    limit->which = which;
+    limit->value[0] = (unsigned long long)soft;
+    limit->value[1] = (unsigned long long)(soft + above);
+    if (getrlimit(SBX__RLIMIT(which), &now) != 0 || now.rlim_max == RLIM_INFINITY) return;
+    if (limit->value[1] > now.rlim_max) limit->value[1] = now.rlim_max; /* stricter yet */
+    if (limit->value[0] > now.rlim_max) limit->value[0] = now.rlim_max;
+}
+
+/* Memory of the tree is summed by the watch or a cgroup. Where there is neither, the address space
+   of each process is limited instead. */
+static int sbx__plan_memory(sbx_config *set, const sbx *b, sbx_result *r) {
+    int summed = (b->enforced & (SBX_BY_WATCH | SBX_BY_CGROUP)) != 0;
+    if (set->memory_bytes >= 0 && !summed &&
+        (set->address_space_bytes < 0 || set->address_space_bytes > set->memory_bytes))
+        set->address_space_bytes = set->memory_bytes;
+    if (set->address_space_bytes < 0 || SBX__RLIMIT_AS >= 0) return 1;
+    return sbx__refuse(
+        r, SBX_STEP_LIMITS, ENOSYS, "%s = %lld: this system cannot limit a process's memory",
+        set->memory_bytes >= 0 ? "memory_bytes" : "address_space_bytes", set->address_space_bytes);
+}
+
+/* The kernel counts all tasks of the user: those that are there already come on top. */
+static int sbx__plan_processes(sbx_config *set, const sbx__plan *p, const sbx *b, sbx_result *r) {
+    if (set->processes < 0) return 1;
+    if (b->enforced & SBX_BY_CGROUP) {
+        set->processes = -1;
+        return 1;
+    }
+    if (getuid() == 0 || geteuid() == 0)
+        return sbx__refuse(r, SBX_STEP_LIMITS, EPERM,
+                           "processes = %lld does not bind root: give a cgroup, or run as an "
+                           "ordinary user",
+                           set->processes);
+    set->processes += sbx__tree_tasks(p);
+    return 1;
+}
+
+static int sbx__plan_limits(sbx__plan *p, sbx *b, sbx_result *r) {
+    int summed = (b->enforced & (SBX_BY_WATCH | SBX_BY_CGROUP)) != 0;
+    sbx_config set = p->cfg; /* what the kernel is told */
+    size_t i;
+    if (!sbx__plan_memory(&set, b, r) || !sbx__plan_processes(&set, p, b, r)) return 0;
+    b->cfg.address_space_bytes = set.address_space_bytes;
+    if (set.cpu_ms >= 0) /* of each process, in seconds: the backstop where the tree is summed */
+        set.cpu_ms = (set.cpu_ms + 999) / 1000 + (summed ? 1 : 0);
+
+    /* Not 0: under that a core_pattern that starts a program would still get the dump. */
+    sbx__add_limit(p, "no core dumps", RLIMIT_CORE, 1, 0);
+    for (i = 0; i < SBX__FIELDS; i++) {
+        long long v = *sbx__value(&set, i);
+        if (sbx__fields[i].rlimit < 0 || v < 0) continue;
+        sbx__add_limit(p, sbx__fields[i].name, sbx__fields[i].rlimit, v,
+                       sbx__fields[i].rlimit == RLIMIT_CPU); /* hard above soft: SIGXCPU first */
+        b->enforced |= sbx__fields[i].by;
+    }
+
+    b->enforced |= SBX_BY_SESSION | SBX_BY_RLIMIT_CORE;
+    if (b->enforced & SBX_BY_RLIMIT_AS) b->seen.saw |= SBX_SAW_MEMORY_LIMIT;
+    if (b->enforced & SBX_BY_RLIMIT_FSIZE) b->seen.saw |= SBX_SAW_FILE_LIMIT;
+    return 1;
+}
+
+static int sbx__plan_stream(sbx__plan *p, sbx *b, int i, sbx_io mode, int fd) {
+    int piped = mode == SBX_PIPE || mode == SBX_STREAM;
+    if (mode == SBX_DEFAULT && (i > 0 || p->cfg.input)) piped = 1;
+    if (mode == SBX_INHERIT || mode == SBX_MERGE) return 1;
+    if (mode == SBX_FD) return (p->fd[i] = fcntl(fd, F_DUPFD_CLOEXEC, p->low + 2)) >= 0;
+    if (!piped && p->cfg.policy)
+        return (p->fd[i] = SBX__OWN_NULL) < 0; /* not on the host's mount */
+    if (!piped) return (p->fd[i] = sbx__open_null(p->low + 2)) >= 0;
+
+    if (i == 0 && !sbx__pipe(&p->fd[0], &b->fd[SBX__IN], p->low + 2)) return 0;
+    if (i > 0 && !sbx__pipe(&b->fd[i], &p->fd[i], p->low + 2)) return 0;
+    return sbx__nonblocking(b->fd[i]);
+}
+
+/* Copies, high enough that no number which the child hands out is taken. */
+static int sbx__plan_passed(sbx__plan *p) {
+    const int *from = p->cfg.pass_fds;
+    int i, count = 0;
+    while (from && from[count] != -1) count++;
+    p->low = 3 + count;
+    if (count == 0) return 1;
+    p->pass = (int *)sbx__zalloc((size_t)count * sizeof *p->pass);
+    if (!p->pass) {
+        errno = ENOMEM;
+        return 0;
+    }
+    for (i = 0; i < count; i++) {
+        p->pass[i] = fcntl(from[i], F_DUPFD_CLOEXEC, p->low + 2);
+        if (p->pass[i] < 0) return 0;
+        p->passed++;
+    }
+    return 1;
+}
+
+/* Who fails before exec says so here. An sbx_call has a way of its own already. */
+static int sbx__plan_report(sbx__plan *p, sbx *b) {
+    if (p->report >= 0) return 1;
+    return sbx__pipe(&b->fd[SBX__REPORT], &p->report, p->low + 2) &&
+           sbx__nonblocking(b->fd[SBX__REPORT]);
+}
+
+static int sbx__plan_streams(sbx__plan *p, sbx *b, sbx_result *r) {
+    const sbx_config *cfg = &p->cfg;
+    if (sbx__plan_stream(p, b, 0, cfg->in, cfg->in_fd) &&
+        sbx__plan_stream(p, b, 1, cfg->out, cfg->out_fd) &&
+        sbx__plan_stream(p, b, 2, cfg->err, cfg->err_fd) && sbx__plan_report(p, b) &&
+        (!p->handle || sbx__open_bell(&b->fd[SBX__CANCEL], &b->bell)))
+        return 1;
+    return sbx__refuse(r, SBX_STEP_IO, errno, "no pipe, or no /dev/null, for the child: %s",
+                       strerror(errno));
+}
+
+static int sbx__plan_input(sbx__plan *p, sbx *b, sbx_result *r) {
+    b->input = (const char *)b->cfg.input;
+    b->input_left = b->cfg.input_size;
+    if (!p->handle || !b->input_left) return 1;
+    /* The caller's may go before it is read. */
+    b->input_copy = (char *)SBX_REALLOC(NULL, b->input_left);
+    if (!b->input_copy) return sbx__no_memory(r, "a copy of the input");
+    b->input = (const char *)memcpy(b->input_copy, b->input, b->input_left);
+    return 1;
+}
+
+/* Nothing is open yet: -1 where a descriptor will stand. */
+static void sbx__plan_nothing(sbx__plan *p, sbx *b) {
+    int i;
+    for (i = 0; i < SBX__FDS; i++) b->fd[i] = -1;
+    p->fd[0] = p->fd[1] = p->fd[2] = p->report = b->bell = -1;
+    b->seen.exit_code = -1;
+    b->kill_at = b->stuck_at = b->look_at = b->wing_at = SBX__NEVER;
+    sbx__call_clear(p, b);
+    sbx__tree_clear(p, b);
+    sbx__watch_clear(b);
+    sbx__cgroup_clear(p, b);
+    sbx__policy_clear(p, b);
+}
+
+/* Returns a box that may be half made if r->step says so; sbx__free_box takes either. */
+static sbx *sbx__plan_box(sbx__plan *p, sbx_result *r) {
+    static int (*const steps[])(sbx__plan *, sbx *, sbx_result *) = {
+        sbx__plan_program, sbx__tree_plan, sbx__cgroup_plan,  sbx__policy_plan, sbx__watch_plan,
+        sbx__plan_limits,  sbx__call_plan, sbx__plan_streams, sbx__plan_input};
+    sbx *b = (sbx *)sbx__zalloc(sizeof *b);
+    size_t i;
+    if (!b) {
+        sbx__no_memory(r, "a box");
+        return NULL;
+    }
+    b->cfg = p->cfg;
+    b->timeout_ms = p->cfg.timeout_ms;
+    sbx__plan_nothing(p, b);
+
+    if (!sbx__plan_passed(p)) {
+        sbx__refuse(r, SBX_STEP_IO, errno, "no descriptors for pass_fds: %s", strerror(errno));
+        return b;
+    }
+    for (i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        if (!steps[i](p, b, r)) return b;
+    return b;
+}
+
+static void sbx__free_plan(sbx__plan *p) {
+    int i;
+    for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
+    for (i = 0; i < p->passed; i++) sbx__close(&p->pass[i]);
+    sbx__close(&p->report);
+    sbx__tree_free_plan(p);
+    sbx__cgroup_free_plan(p);
+    sbx__policy_free_plan(p);
+    SBX_FREE(p->pass);
+    SBX_FREE(p->memory);
+}
+
+static void sbx__free_box(sbx *b) {
+    int i;
+    if (!b) return;
+    sbx__tree_free(b);
+    sbx__cgroup_free(b);
+    sbx__call_free(b);
+    sbx__watch_free(b);
+    if (b->bell != b->fd[SBX__CANCEL]) sbx__close(&b->bell);
+    for (i = 0; i < SBX__FDS; i++) sbx__close(&b->fd[i]);
+    for (i = 0; i < 2; i++) {
+        SBX_FREE(b->stream[i].data);
+        SBX_FREE(b->stream[i].ring);
+    }
+    SBX_FREE(b->input_copy);
+    SBX_FREE(b);
+}
+
+/* ==== child: before exec. Async-signal-safe calls only: no memory, no locks, no stdio ======== */
+
+/* On Linux mostly by syscall(), or through a pointer: functions that the host has not called yet
+   the dynamic linker would look up in every forked child anew, for 10 us each. */
+
+static void sbx__quit_with(int report, sbx_step step, int which) {
+    sbx__failure failure;
+    memset(&failure, 0, sizeof failure);
+    failure.step = step;
+    failure.error = errno;
+    failure.which = which;
+    sbx__quit(write(report, &failure, sizeof failure) == (ssize_t)sizeof failure ? 127 : 126);
+}
+
+/* Session, descriptors, directory. Every source is above the numbers that are handed out, so that
+   none is overwritten. */
+static sbx_step sbx__become(const sbx__plan *p, int *report) {
+    int i;
+    if (!sbx__new_session()) return SBX_STEP_SESSION;
+
+    for (i = 0; i < 3; i++) {
+        int from = i == 2 && p->cfg.err == SBX_MERGE ? 1 : p->fd[i];
+        if (from == SBX__OWN_NULL && (from = sbx__open_null(p->low)) < 0) return SBX_STEP_IO;
+        if (from >= 0 && sbx__dup(from, i, 0) < 0) return SBX_STEP_IO;
+        if (from < 0 && fcntl(i, F_SETFD, 0) < 0) return SBX_STEP_IO;
+    }
+    for (i = 0; i < p->passed; i++)
+        if (sbx__dup(p->pass[i], 3 + i, 0) < 0) return SBX_STEP_IO;
+    if (sbx__dup(*report, p->low, O_CLOEXEC) < 0) return SBX_STEP_IO;
+    *report = p->low;
+    sbx__close_from(p->low + 1);
+
     return p->cwd && chdir(p->cwd) != 0 ? SBX_STEP_CWD : SBX_STEP_NONE;
 }
 
-/* After the steps that need descriptors and processes themselves. */
+/* After the steps that need descriptors and processes themselves. The threads of a function may
+   need the signals 32 and 33, which belong to the libc. */
 static sbx_step sbx__limit_self(const sbx__plan *p, int *which) {
-    for (*which = 0; *which < p->limit_count; ++*which) {
-        const sbx__limit *limit = &p->limits[*which];
-#if SBX__LINUX
-        if (syscall(SYS_prlimit64, 0, limit->which, limit->value, NULL) != 0)
-            return SBX_STEP_LIMITS;
-#else
-        struct rlimit value;
-        value.rlim_cur = (rlim_t)limit->value[0];
-        value.rlim_max = (rlim_t)limit->value[1];
-        if (setrlimit(SBX__RLIMIT(limit->which), &value) != 0) return SBX_STEP_LIMITS;
-#endif
-    }
-    /* 32 and 33 the threads of a function may need. */
+    for (*which = 0; *which < p->limit_count; ++*which)
+        if (!sbx__set_limit(&p->limits[*which])) return SBX_STEP_LIMITS;
     sbx__reset_signals(p->fn ? 31 : SBX__SIGNALS);
     return SBX_STEP_NONE;
 }
 
 static sbx_step sbx__exec(const sbx__plan *p) {
-    struct timespec moment = {0, 1000000};
     int tries;
     for (tries = 0; tries < 500; tries++) {
         execve(p->path, (char *const *)p->argv, p->envp);
         if (errno != ETXTBSY) break;
-        nanosleep(&moment, NULL); /* somebody has just written it, and is about to close it */
+        sbx__nap(); /* somebody has just written it, and is about to close it */
     }
     return SBX_STEP_EXEC;
 }
 
-#if SBX__LINUX
-static int sbx__drop_caps(void) {
-    unsigned caps[8]; /* struct __user_cap_header_struct, then twice the data */
-    memset(caps, 0, sizeof caps);
-    caps[0] = SBX__CAP_VERSION;
-    return syscall(SYS_capset, caps, caps + 2) == 0;
-}
-
-/* A record with a descriptor: how the program's pidfd and the filter's own reach the host. */
-typedef struct sbx__packet {
-    struct msghdr head;
-    struct iovec data;
-    size_t control[CMSG_SPACE(sizeof(int)) / sizeof(size_t) + 1];
-} sbx__packet;
-
-static void sbx__pack(sbx__packet *k, sbx__failure *record) {
-    memset(k, 0, sizeof *k);
-    k->data.iov_base = record;
-    k->data.iov_len = sizeof *record;
-    k->head.msg_iov = &k->data;
-    k->head.msg_iovlen = 1;
-    k->head.msg_control = k->control;
-    k->head.msg_controllen = CMSG_SPACE(sizeof(int));
-}
-
-static int sbx__send_fd(int report, int fd, int which, int pid) {
-    struct cmsghdr *control;
-    sbx__failure record;
-    sbx__packet packet;
-    memset(&record, 0, sizeof record);
-    record.which = which;
-    record.error = pid;
-    sbx__pack(&packet, &record);
-    control = CMSG_FIRSTHDR(&packet.head);
-    control->cmsg_level = SOL_SOCKET;
-    control->cmsg_type = SCM_RIGHTS;
-    control->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(control), &fd, sizeof fd);
-    return syscall(SYS_sendmsg, report, &packet.head, MSG_NOSIGNAL) == (long)sizeof record;
-}
-
-static int sbx__set_read_only(const char *path) {
-    unsigned long long attr[4] = {1, 0, 0, 0}; /* struct mount_attr: MOUNT_ATTR_RDONLY */
-    return !syscall(SBX__NR_mount_setattr, AT_FDCWD, path, SBX__AT_RECURSIVE, attr, sizeof attr);
-}
-
-/* Writable trees are cloned before everything becomes read-only, and put back afterwards. With "/"
-   among them that is everything, but not the kernel's settings. */
-static int sbx__read_only_but(const sbx__plan *p) {
-    int i, flags = SBX__AT_EMPTY_PATH | SBX__AT_RECURSIVE | O_CLOEXEC | 1; /* OPEN_TREE_CLONE */
-    struct stat st;
-    for (i = 0; i < p->writable_count; i++)
-        if (strcmp(p->writable[i].path, "/") == 0)
-            return (sbx__set_read_only("/proc") || errno == ENOENT || errno == EINVAL) &&
-                   (sbx__set_read_only("/sys") || errno == ENOENT || errno == EINVAL);
-    for (i = 0; i < p->writable_count; i++) {
-        sbx__writable *w = &p->writable[i];
-        int fd = open(w->path, SBX__O_PATH | O_CLOEXEC);
-        if (fd < 0 || fstat(fd, &st) != 0) return 0;
-        if (st.st_dev != w->device || st.st_ino != w->inode) {
-            errno = ESTALE; /* swapped since the host opened it */
-            return 0;
-        }
-        w->tree = (int)syscall(SBX__NR_open_tree, fd, "", flags);
-        if (w->tree < 0) return 0;
-    }
-    if (!sbx__set_read_only("/")) return 0;
-    for (i = 0; i < p->writable_count; i++) {
-        const sbx__writable *w = &p->writable[i]; /* MOVE_MOUNT_F_EMPTY_PATH: */
-        if (syscall(SBX__NR_move_mount, w->tree, "", AT_FDCWD, w->path, 4) != 0) return 0;
-    }
-    return 1;
-}
-
-/* In a tree: a /proc that shows the numbers the tree itself knows; it is also the host's eye, which
-   cannot be put out. Some containers refuse that; without a policy the host's then stays visible,
-   which contains no less. A function under a policy sees none: /proc/self/exe leads to the host's
-   file, past all mounts. Under a policy no later mount shows up, and everything but the writable
-   trees becomes read-only, because Landlock does not guard modes, owners and times. */
-static int sbx__own_view(const sbx__plan *p) {
-    const sbx_policy *policy = p->cfg.policy;
-    unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-    int ok = syscall(SYS_unshare, SBX__CLONE_NEWNS) == 0 &&
-             mount("none", "/", "none", MS_REC | (policy ? MS_PRIVATE : MS_SLAVE), "") == 0;
-    int proc = -1;
-    if (ok && mount("proc", "/proc", "proc", flags, "") == 0)
-        proc = open("/proc", SBX__O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (proc >= 0) sbx__send_fd(p->report, proc, SBX__PROC, 0);
-    ok = ok && (proc >= 0 || (policy && policy->no_system));
-    if (ok && policy && (p->fn || proc < 0)) ok = mount("none", "/proc", "tmpfs", flags, "") == 0;
-    if (policy && (!ok || !sbx__read_only_but(p))) return 0;
-    if (p->user_ns && getuid() != 0 && !sbx__drop_caps()) ok = 0; /* exec would drop them too */
-    return ok || !policy;
-}
-
-static int sbx__add_rule(int ruleset, int fd, unsigned access) {
-    unsigned rule[3]; /* struct landlock_path_beneath_attr, packed: 64 bits and 32 */
-    rule[0] = access;
-    rule[1] = 0;
-    rule[2] = (unsigned)fd;
-    return syscall(SBX__NR_landlock_add_rule, ruleset, 1, rule, 0) == 0;
-}
-
-/* The last step, since it forbids the others: privileges, then files, then system calls. */
-static sbx_step sbx__confine(const sbx__plan *p, int *which) {
-    struct {
-        unsigned short size;
-        const sbx__insn *at;
-    } program; /* struct sock_fprog */
-    const sbx_policy *policy = p->cfg.policy;
-    int i, proc;
-    *which = 1;
-    if (geteuid() == 0 && prctl(PR_SET_SECUREBITS, SBX__NO_ROOT, 0, 0, 0) != 0)
-        return SBX_STEP_POLICY;
-    if (!sbx__drop_caps() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return SBX_STEP_POLICY;
-    *which = 2;
-    if (!policy->no_system) { /* its own /proc did not exist when the host made the rules */
-        proc = open("/proc", SBX__O_PATH | O_CLOEXEC);
-        if (proc < 0 || !sbx__add_rule(4, proc, SBX__READ_TREE)) return SBX_STEP_POLICY;
-        close(proc);
-    }
-    if (syscall(SBX__NR_landlock_restrict_self, 4, 0) != 0) return SBX_STEP_POLICY;
-    close(4);
-    *which = 3;
-    program.size = (unsigned short)p->filter_size;
-    program.at = p->filter;
-    i = (int)syscall(SYS_seccomp, 1, policy->kill_on_denied ? 8 : 0, &program);
-    if (i < 0 || (policy->kill_on_denied && !sbx__send_fd(3, i, SBX__NOTIFY, 0)))
-        return SBX_STEP_POLICY;
-    if (policy->kill_on_denied) close(i);
-    return SBX_STEP_NONE;
-}
-#endif
-
-static int sbx__call_child(const sbx__plan *p);
-
 static int sbx__child(void *arg) {
     sbx__plan *p = (sbx__plan *)arg;
-    int report = p->report < 0 ? p->result : p->report, which = 0;
+    int report = p->report, which = 0;
     sbx_step failed;
-#if SBX__LINUX
-    char byte;
     p->shares = 1;
     if (!p->fn) sbx__arm_deadline(p->deadline);
-    /* Until then that process shares a function's memory, or counts as one of the tree. A byte
-       tells, not the end of the pipe: a copy of the host, from another thread, may hold it open. */
-    while (p->gate[0] >= 0 && read(p->gate[0], &byte, 1) < 0 && errno == EINTR) {
-    }
-    if (p->tree && !sbx__own_view(p)) sbx__quit_with(report, SBX_STEP_POLICY, 0);
-#endif
-    if (p->cgroup >= 0 && write(p->cgroup, "0", 1) != 1) sbx__quit_with(report, SBX_STEP_CGROUP, 0);
-    if (p->fn && p->result >= 0) {
-        void *(*volatile map)(void *, size_t, int, int, int, off_t) = mmap;
-        void *all =
-            map(NULL, SBX__RET_AT + p->ret_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->result, 0);
-        if (all == MAP_FAILED) sbx__quit_with(report, SBX_STEP_MEMORY, 0);
-        p->shared = (sbx__shared *)all;
-    }
-    failed = sbx__become(p, &report);
-#if SBX__LINUX
-    if (!failed && p->cfg.policy) failed = sbx__confine(p, &which);
-#endif
+
+    failed = sbx__tree_child(p);
+    if (!failed) failed = sbx__cgroup_child(p);
+    if (!failed) failed = sbx__policy_child(p, &which);
+    if (!failed) failed = sbx__tree_part(p);
+    if (!failed) failed = sbx__call_child(p);
+    if (!failed) failed = sbx__become(p, &report);
     if (!failed) failed = sbx__limit_self(p, &which);
-    if (!failed && p->fn) sbx__quit(sbx__call_child(p));
+
+    if (!failed && p->fn) sbx__quit(sbx__call_run(p));
     if (!failed) failed = sbx__exec(p);
     sbx__quit_with(report, failed, which);
     return 0;
 }
 
-/* ==== /proc, as far as it is read (Linux) ==================================================== */
+/* ==== spawn: a process, and why it could not start =========================================== */
+
+/* All signals are blocked meanwhile, so that no handler of the host runs in the child. */
+static pid_t sbx__fork(sbx__plan *p, sbx *b) {
+    sigset_t all, before;
+    pid_t pid;
+    int error;
+    sigfillset(&all);
+    SBX__SIGMASK(SIG_SETMASK, &all, &before);
+
+    if (p->in_tree) {
+        pid = sbx__tree_spawn(p, b);
+    } else if (p->fn) {
+        pid = fork();
+        if (pid == 0) sbx__child(p);
+    } else {
+        pid = sbx__start_child(p, sbx__child, &b->fd[SBX__EXIT]);
+    }
+
+    error = errno;
+    SBX__SIGMASK(SIG_SETMASK, &before, NULL);
+    if (pid > 0 && b->fd[SBX__EXIT] < 0) b->fd[SBX__EXIT] = sbx__open_pidfd(pid);
+    b->fd[SBX__EXIT] = sbx__move_up(b->fd[SBX__EXIT], 3);
+    if (pid < 0) errno = error;
+    return pid;
+}
+
+static void sbx__find_top(sbx *b) {
+    int i;
+    for (i = 0; i < SBX__FDS; i++)
+        if (b->fd[i] > b->top_fd) b->top_fd = b->fd[i];
+}
+
+static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
+    int i;
+    b->started = b->ended = b->last_seen = sbx__now();
+    b->deadline = b->cfg.timeout_ms < 0 ? SBX__NEVER : b->started + b->cfg.timeout_ms * 1000;
+    p->deadline = b->deadline;
+    b->pid = sbx__fork(p, b);
+    if (b->pid < 0 && !b->failure.step)
+        return sbx__refuse(r, SBX_STEP_SPAWN, errno, "no new process: %s", strerror(errno));
+
+    b->late = sbx__now() >= b->deadline;
+    for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
+    sbx__close(&p->report);
+    sbx__policy_begin(p, b);
+    sbx__find_top(b);
+    if (b->pid <= 0) { /* it could not enter the tree: b->failure says why */
+        b->pid = 0;
+        b->state = SBX__ENDED;
+        return 1;
+    }
+
+    if (b->fd[SBX__IN] >= 0 && b->input_left > SBX__CHUNK) sbx__grow_pipe(b->fd[SBX__IN]);
+    sbx__watch_begin(b);
+    if (b->fd[SBX__EXIT] < 0) {
+        b->look_at = b->started;
+        b->look_step = 100;
+    }
+    return 1;
+}
+
+/* A failure, an empty record if a function has begun, or the end: exec closes the other end. */
+static void sbx__read_report(sbx *b) {
+    sbx__failure f;
+    ssize_t n;
+    if (b->fd[SBX__REPORT] < 0) return;
+    n = read(b->fd[SBX__REPORT], &f, sizeof f);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n == (ssize_t)sizeof f && f.step) b->failure = f;
+    sbx__close(&b->fd[SBX__REPORT]);
+}
+
+static void sbx__explain_exec(const sbx__plan *p, const sbx__failure *f, sbx_result *r) {
+    const char *why = strerror(f->error);
+    char shown[120];
+    struct stat st;
+    int exists = stat(p->path, &st) == 0;
+    if (f->error == ENOENT && exists) why = "the interpreter or loader it names is missing";
+    if (f->error == EACCES && exists) why = "it may not be run";
+    if (f->error == EACCES && exists && S_ISDIR(st.st_mode)) why = "it is a directory";
+    if (f->error == ENOEXEC) why = "no program for this machine, and no script with a #! line";
+    if (f->error == ETXTBSY) why = "somebody has it open for writing";
+    sbx__refuse(r, f->step, f->error, "'%s' cannot be run: %s",
+                sbx__plain(shown, sizeof shown, p->path), why);
+}
+
+static void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_result *r) {
+    static const char *const policy[] = {"mounts of its own", "dropping privileges",
+                                         "Landlock's rules", "the system-call filter"};
+    const char *why = strerror(f->error), *what = "its descriptors", *where = "";
+    char shown[120];
+    switch (f->step) {
+    case SBX_STEP_CWD:
+        sbx__refuse(r, f->step, f->error, "cwd = \"%s\": %s",
+                    sbx__plain(shown, sizeof shown, p->cwd), why);
+        return;
+    case SBX_STEP_EXEC: sbx__explain_exec(p, f, r); return;
+    case SBX_STEP_CONTAIN: sbx__tree_refuse(p, f, r); return;
+    case SBX_STEP_SESSION: what = "a session of its own"; break;
+    case SBX_STEP_LIMITS: what = p->limits[(unsigned)f->which % SBX__LIMITS].name; break;
+    case SBX_STEP_CGROUP: what = "the cgroup"; break;
+    case SBX_STEP_MEMORY: what = "memory for the function"; break;
+    case SBX_STEP_POLICY:
+        what = policy[(unsigned)f->which % 4];
+        where = "policy: ";
+        break;
+    default: break;
+    }
+    sbx__refuse(r, f->step, f->error, "%s%s could not be set up in the child: %s", where, what,
+                why);
+}
+
+/* Waits until the program has begun, or is known not to. */
+static int sbx__has_begun(sbx__plan *p, sbx *b, sbx_result *r) {
+    int whole = p->fn && !p->handle; /* how it began an sbx_call tells only at its end */
+    if (b->state != SBX__ENDED) {
+        sbx__read_report(b);
+        /* A vfork returns after exec: nobody but a copy of the host can hold the report open. */
+        if (p->shares && !p->fn) sbx__close(&b->fd[SBX__REPORT]);
+        sbx__turn(b, 1u << SBX__IN, b->started);
+    }
+    while (b->state != SBX__ENDED && (whole || b->fd[SBX__REPORT] >= 0) && !b->failure.step)
+        sbx__select(&b, 1, b->top_fd, sbx__wake(b) - sbx__now());
+    if (whole) sbx__call_failure(b);
+    if (!b->failure.step) return 1;
+
+    if (b->state == SBX__RUNNING) sbx__kill_all(b);
+    while (b->state != SBX__ENDED) sbx__wait(&b, 1, SBX__NEVER);
+    sbx__explain(p, &b->failure, r);
+    return 0;
+}
+
+/* ==== loop: one turn of a box; read, feed, stop, leave; waiting for many ===================== */
+
+/* ---- read: what the child writes, up to a cap ---- */
+
+/* How many more bytes of this stream may be kept; past that they are dropped, or go round in the
+   ring. stderr shares the cap unless it has its own. */
+static long long sbx__left(const sbx *b, int i) {
+    const sbx__stream *s = b->stream;
+    int own = b->cfg.error_bytes != 0;
+    long long cap = i == 1 && own ? b->cfg.error_bytes : b->cfg.output_bytes;
+    long long used = own ? s[i].counted : s[0].counted + s[1].counted;
+    if (cap < 0) return SBX_MAX_BYTES;
+    if (b->cfg.truncate_output == SBX_KEEP_LAST) cap = 0;
+    if (b->cfg.truncate_output == SBX_KEEP_ENDS) cap /= 2;
+    return cap > used ? cap - used : 0;
+}
+
+/* How many of the last bytes are kept in the ring; 0 = none are. */
+static size_t sbx__ring_cap(const sbx *b, int i) {
+    long long cap = i == 1 && b->cfg.error_bytes != 0 ? b->cfg.error_bytes : b->cfg.output_bytes;
+    if (cap < 0 || b->cfg.truncate_output < SBX_KEEP_LAST) return 0;
+    return (size_t)(b->cfg.truncate_output == SBX_KEEP_LAST ? cap : cap - cap / 2);
+}
+
+/* Room behind the kept bytes for one more read: doubling, at most one chunk past the cap. */
+static size_t sbx__room(sbx *b, int i) {
+    sbx__stream *s = &b->stream[i];
+    long long left = sbx__left(b, i);
+    size_t end = s->taken + s->size, least = end + (s->busy || !left ? SBX__CHUNK : SBX__PAGE) + 1;
+    size_t size = s->capacity;
+    char *data;
+    if (s->failed) return 0;
+    if (s->taken > 0 && (s->size == 0 || (s->taken >= s->size && size < least))) {
+        memmove(s->data, s->data + s->taken, s->size); /* sbx_read has made room at the front */
+        least -= s->taken;
+        end -= s->taken;
+        s->taken = 0;
+    }
+    if (size >= least) return size - end - 1;
+
+    size = size ? 2 * size : 2 * SBX__PAGE;
+    if (size < least) size = least;
+    if (left < (long long)(size - end)) size = end + (size_t)left + SBX__CHUNK + 1;
+    data = (char *)SBX_REALLOC(s->data, size);
+    if (!data) return 0;
+    s->data = data;
+    s->capacity = size;
+    return size - end - 1;
+}
+
+/* Room in the ring, always a chunk in one piece. It grows to the cap and some chunks; then the
+   oldest bytes are written over. Between ring_at and ring_end stand those of the last round. */
+static size_t sbx__ring_room(sbx *b, int i) {
+    sbx__stream *s = &b->stream[i];
+    size_t most = sbx__ring_cap(b, i) + 4 * SBX__CHUNK, size = s->ring_size;
+    char *ring;
+    if (s->failed) return 0;
+    if (size - s->ring_at >= SBX__CHUNK) return size - s->ring_at;
+    if (size < most && s->ring_end == 0) {
+        size = size ? 2 * size : 2 * SBX__CHUNK;
+        if (size > most) size = most;
+        ring = (char *)SBX_REALLOC(s->ring, size);
+        if (!ring) return 0;
+        s->ring = ring;
+        s->ring_size = size;
+        if (size - s->ring_at >= SBX__CHUNK) return size - s->ring_at;
+    }
+    s->ring_end = s->ring_at;
+    s->ring_at = 0;
+    return size;
+}
+
+/* How many bytes the ring still knows. */
+static size_t sbx__ring_holds(const sbx__stream *s) {
+    return s->ring_end > s->ring_at ? s->ring_end : s->ring_at;
+}
+
+/* The last n bytes of the ring, in order. */
+static void sbx__ring_copy(const sbx__stream *s, char *to, size_t n) {
+    size_t fresh = n < s->ring_at ? n : s->ring_at, old = n - fresh;
+    if (old) memcpy(to, s->ring + s->ring_end - old, old);
+    if (fresh) memcpy(to + old, s->ring + s->ring_at - fresh, fresh);
+}
+
+/* Bytes that came where there was no room for them in one piece. 0 = no memory. */
+static int sbx__ring_add(sbx *b, int i, const char *data, size_t n) {
+    sbx__stream *s = &b->stream[i];
+    while (n > 0) {
+        size_t part = sbx__ring_room(b, i);
+        if (part == 0) return 0;
+        if (part > n) part = n;
+        memcpy(s->ring + s->ring_at, data, part);
+        s->ring_at += part;
+        data += part;
+        n -= part;
+    }
+    return 1;
+}
+
+static void sbx__tell(sbx *b, int i, const char *data, size_t n) {
+    if (n == 0 || !b->cfg.on_output || b->seen.saw & SBX_SAW_CANCEL) return;
+    if (b->cfg.on_output(b->cfg.user, i ? SBX_STDERR : SBX_STDOUT, data, n) == 0) return;
+    b->cfg.on_output = NULL;
+    sbx__stop(b, SBX_SAW_CANCEL);
+}
+
+/* The host has no memory, or a read failed: from here on nothing is kept, so that there is no hole
+   that nobody knows of. */
+static void sbx__fail_stream(sbx *b, sbx__stream *s, int error) {
+    s->failed = error;
+    s->truncated = 1;
+    b->seen.saw |= SBX_SAW_BLIND;
+}
+
+/* Where fresh bytes stand: behind the kept ones; in the ring; where they are told and forgotten
+   (SBX_STREAM); or nowhere, because the host has no memory. */
+enum { SBX__BEHIND, SBX__IN_RING, SBX__PASSING, SBX__NOWHERE };
+
+/* n fresh bytes: keep what the cap allows, tell the callback, judge. */
+static void sbx__take(sbx *b, int i, const char *data, size_t n, int kind) {
+    sbx__stream *s = &b->stream[i];
+    size_t keep = n;
+    long long left = sbx__left(b, i);
+    s->total += n;
+    if (kind == SBX__IN_RING) {
+        s->ring_at += n;
+        return;
+    }
+    if (kind == SBX__NOWHERE) {
+        sbx__fail_stream(b, s, ENOMEM);
+        left = 0;
+    }
+
+    if ((long long)keep > left) keep = (size_t)left;
+    s->counted += (long long)keep;
+    if (kind == SBX__BEHIND) s->size += keep;
+    sbx__tell(b, i, data, keep);
+    if (keep == n) return;
+
+    if (kind == SBX__BEHIND && sbx__ring_cap(b, i)) {
+        if (!sbx__ring_add(b, i, data + keep, n - keep)) sbx__fail_stream(b, s, ENOMEM);
+        return;
+    }
+    s->truncated = 1;
+    if (!b->cfg.truncate_output) sbx__stop(b, SBX_SAW_OUTPUT_CAP);
+}
+
+static int sbx__is_streamed(const sbx *b, int i) {
+    return (i ? b->cfg.err : b->cfg.out) == SBX_STREAM;
+}
+
+/* Where the next bytes go. The least is a page: of a pipe in packet mode (O_DIRECT, which the
+   child can set) the kernel throws away what does not fit in the read. For a stream that has not
+   said anything yet nothing is allocated. */
+static char *sbx__place(sbx *b, int i, char spare[SBX__PAGE], size_t *room, int *kind) {
+    sbx__stream *s = &b->stream[i];
+    int streamed = sbx__is_streamed(b, i);
+    if (!streamed && sbx__ring_cap(b, i) && sbx__left(b, i) == 0) {
+        *kind = SBX__IN_RING;
+        *room = sbx__ring_room(b, i);
+        if (*room) return s->ring + s->ring_at;
+    } else if (s->total > 0) {
+        *kind = streamed ? SBX__PASSING : SBX__BEHIND;
+        *room = sbx__room(b, i);
+        if (*room) return s->data + s->taken + s->size;
+    }
+    *kind = streamed ? SBX__PASSING : SBX__NOWHERE;
+    *room = SBX__PAGE;
+    return spare;
+}
+
+/* The first bytes of a stream came before there was room for them. */
+static char *sbx__adopt(sbx *b, int i, char *data, size_t n, int *kind) {
+    sbx__stream *s = &b->stream[i];
+    if (*kind != SBX__NOWHERE || s->failed || sbx__room(b, i) < n) return data;
+    *kind = SBX__BEHIND;
+    return (char *)memcpy(s->data + s->taken + s->size, data, n);
+}
+
+static void sbx__end_stream(sbx *b, int k) {
+    sbx__close(&b->fd[k]);
+    if (b->look_at == SBX__NEVER) return;
+    b->look_at = 0; /* the end of the program is near */
+    b->look_step = 50;
+}
+
+/* Reads what is there, at most about one full pipe, so that no stream starves the other. */
+static void sbx__read(sbx *b, int k) {
+    size_t budget = SBX__BIG_PIPE, room;
+    int i = k - SBX__OUT, kind;
+    sbx__stream *s = &b->stream[i];
+    char spare[SBX__PAGE];
+    while (b->fd[k] >= 0) {
+        char *place = sbx__place(b, i, spare, &room, &kind);
+        ssize_t n;
+        if (room > budget && budget >= SBX__PAGE) room = budget;
+        n = read(b->fd[k], place, room);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) return;
+        if (n < 0) sbx__fail_stream(b, s, errno);
+        if (n <= 0) {
+            sbx__end_stream(b, k);
+            return;
+        }
+
+        place = sbx__adopt(b, i, place, (size_t)n, &kind);
+        sbx__take(b, i, place, (size_t)n, kind);
+        if (!s->busy && s->total >= SBX__CHUNK) { /* fewer, larger reads */
+            sbx__grow_pipe(b->fd[k]);
+            s->busy = 1;
+        }
+        if ((size_t)n < room) return; /* that was all */
+        budget -= (size_t)n < budget ? (size_t)n : budget;
+        if (budget == 0) return;
+    }
+}
+
+/* For sbx_read: the oldest bytes that are kept leave the box. */
+static size_t sbx__take_out(sbx__stream *s, void *to, size_t room) {
+    size_t n = s->size < room ? s->size : room;
+    if (n) memcpy(to, s->data + s->taken, n);
+    s->taken += n;
+    s->size -= n;
+    s->counted -= s->counted < (long long)n ? s->counted : (long long)n;
+    if (s->size == 0) s->taken = 0;
+    return n;
+}
+
+/* ---- feed ---- */
+
+/* write() to a pipe nobody reads raises SIGPIPE: held back in this thread, and taken away again. */
+static ssize_t sbx__write_quietly(int fd, const void *data, size_t size) {
+    sigset_t only, before, pending;
+    int error, was_pending, number;
+    ssize_t n;
+    sigemptyset(&only);
+    sigaddset(&only, SIGPIPE);
+    SBX__SIGMASK(SIG_BLOCK, &only, &before);
+    sigpending(&pending);
+    was_pending = sigismember(&pending, SIGPIPE);
+
+    do n = write(fd, data, size);
+    while (n < 0 && errno == EINTR);
+    error = errno;
+
+    if (n < 0 && error == EPIPE && !was_pending) {
+        sigpending(&pending);
+        if (sigismember(&pending, SIGPIPE)) sigwait(&only, &number);
+    }
+    SBX__SIGMASK(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return n;
+}
+
+static void sbx__feed(sbx *b) {
+    size_t size = b->input_left < SBX__BIG_PIPE ? b->input_left : SBX__BIG_PIPE;
+    ssize_t n = 0;
+    b->want_write = 0;
+    if (b->cfg.in == SBX_PIPE || b->fd[SBX__IN] < 0) return;
+    if (size) n = sbx__write_quietly(b->fd[SBX__IN], b->input, size);
+    if (n < 0 && errno == EAGAIN) return;
+
+    if (n < 0 && errno != EPIPE) { /* the child waits for bytes that will not come */
+        b->input_failed = errno;
+        b->seen.saw |= SBX_SAW_BLIND;
+    }
+    if (n < 0) n = (ssize_t)b->input_left; /* EPIPE: the child does not want the rest */
+    b->input += n;
+    b->input_left -= (size_t)n;
+    if (b->input_left == 0) sbx__close(&b->fd[SBX__IN]);
+}
+
+/* ---- stop: SIGTERM, grace, SIGKILL ---- */
+
+/* To the program's group. By number that is sure only while the leader has not been collected. */
+static int sbx__send(sbx *b, int number) {
+    int sent = sbx__signal_group_by_pidfd(b->fd[SBX__EXIT], number);
+    if (sent < 0 && !b->collected) sent = kill(-b->pid, number) == 0;
+    if (sent > 0 || b->state != SBX__RUNNING || b->collected) return sent > 0;
+    if (sbx__pidfd_signal(b->fd[SBX__EXIT], number, 0) > 0) return 1; /* it has no group yet */
+    return kill(b->pid, number) == 0;
+}
+
+/* The group first: fewer runners compete with the end of pid 1. */
+static void sbx__kill_all(sbx *b) {
+    sbx__send(b, SIGKILL);
+    sbx__tree_kill(b);
+    b->kill_at = SBX__NEVER;
+    if (b->stuck_at == SBX__NEVER) b->stuck_at = sbx__now() + SBX__STUCK_WAIT;
+}
+
+/* The reason is noted before the signal goes out, and only the first one counts. */
+static void sbx__stop(sbx *b, unsigned reason) {
+    if (b->stopping) return;
+    b->stopping = 1;
+    b->seen.saw |= reason;
+    if (b->state != SBX__RUNNING) return; /* it ended by itself while its last bytes were read */
+    b->killed = 1;
+    if (b->cfg.grace_ms == 0 || reason & (SBX_SAW_MEMORY_SUM | SBX_SAW_DENIED)) {
+        sbx__kill_all(b); /* a hog would use the grace to grow */
+        return;
+    }
+
+    /* Everybody gets it. A stopped process takes no SIGTERM: SIGCONT goes with it. */
+    b->kill_at = sbx__now() + b->cfg.grace_ms * 1000;
+    if (sbx__tree_signal(b, SIGTERM) && sbx__tree_signal(b, SIGCONT)) return;
+    sbx__send(b, SIGTERM);
+    sbx__send(b, SIGCONT);
+}
+
+/* ---- leave: the program has ended; collect what it left behind ---- */
+
+static void sbx__note_status(sbx *b, int exited, int value) {
+    if (exited) b->seen.exit_code = value;
+    else b->seen.signal = value;
+}
+
+/* The host collected the program, or ignores SIGCHLD. 1 = its status is known all the same, or will
+   never be. */
+static int sbx__look_behind(sbx *b) {
+    int status = 0, known = sbx__status_by_pidfd(b->fd[SBX__EXIT], &status);
+    b->unowned++;
+    b->collected = 1;
+    if (known == 0 && b->unowned < 20) return 0; /* not at once */
+    if (known <= 0) b->seen.saw |= SBX_SAW_NO_STATUS;
+    else if (WIFEXITED(status)) sbx__note_status(b, 1, WEXITSTATUS(status));
+    else sbx__note_status(b, 0, WTERMSIG(status));
+    return 1;
+}
+
+/* Has the program ended? Looks without collecting, so that its number stays taken. */
+static int sbx__look(sbx *b) {
+    int flags = WEXITED | WNOHANG | WNOWAIT | SBX__WALL, found = -1;
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    if (b->fd[SBX__EXIT] >= 0) found = sbx__wait_by_pidfd(b->fd[SBX__EXIT], &info, flags);
+    else errno = 0;
+    if (found < 0 && errno != ECHILD) found = waitid(P_PID, (id_t)b->pid, &info, flags);
+    if (found < 0) return errno == ECHILD && sbx__look_behind(b);
+
+    /* Nothing; or it stopped, and PTRACE_TRACEME had made the host its tracer. */
+    if (info.si_pid == 0) return 0;
+    if (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED)
+        return 0;
+    sbx__note_status(b, info.si_code == CLD_EXITED, info.si_status);
+    return 1;
+}
+
+/* Nobody gets more time: everybody is killed while the program's number is still taken. */
+static void sbx__leave(sbx *b, long long now) {
+    b->state = SBX__LEAVING;
+    b->look_at = now;
+    b->look_step = 100;
+    sbx__kill_all(b);
+    if (b->seen.saw & SBX_SAW_STUCK) return;
+    if (!b->collected) sbx__collect(b->pid, 0, &b->usage); /* else it may be another child's */
+    b->collected = 1;
+}
+
+/* The program has ended. If it was asked to, the others have the rest of the grace. */
+static void sbx__on_end(sbx *b, long long now) {
+    b->ended = now;
+    if (!b->stopping && b->deadline != SBX__NEVER && now >= b->deadline) {
+        if (b->late && b->seen.signal == SIGKILL) b->seen.saw |= SBX_SAW_DEADLINE; /* own timer */
+        else if (sbx__tree_timed_out(b, now)) b->seen.saw |= SBX_SAW_DEADLINE; /* pid 1's timer */
+        else b->seen.saw |= SBX_SAW_BLIND; /* nobody looked in time */
+    }
+    b->late = b->late && b->seen.saw & SBX_SAW_DEADLINE;
+    if (b->kill_at == SBX__NEVER) {
+        sbx__leave(b, now);
+        return;
+    }
+    b->state = SBX__LINGERING;
+    b->look_at = now;
+    b->look_step = 100;
+}
+
+/* Is nobody of the group alive but the program's own zombie? -1 = nobody can tell. */
+static int sbx__group_alone(sbx *b) {
+    int dead = sbx__proc_group_dead(b);
+    if (dead >= 0) return dead;
+    if (!b->collected) sbx__collect(b->pid, 0, &b->usage); /* it would count as somebody */
+    b->collected = 1;
+    return kill(-b->pid, 0) < 0 && errno == ESRCH;
+}
+
+static void sbx__linger(sbx *b, long long now) {
+    int alone = sbx__tree_alone(b);
+    if (alone < 0) alone = sbx__group_alone(b);
+    if (!alone && now < b->kill_at) {
+        b->look_at = now + b->look_step;
+        if (b->look_step < SBX__LOOK) b->look_step *= 2;
+        return;
+    }
+    if (!alone) b->seen.saw |= SBX_SAW_GRACE_OVER;
+    sbx__leave(b, now);
+}
+
+/* Is anybody left? clone(CLONE_PARENT) may have made grandchildren the host's to collect. */
+static int sbx__is_empty(sbx *b, long long now) {
+    int most = 64, empty = kill(-b->pid, 0) < 0 && errno == ESRCH, tree;
+    while (!empty && most-- > 0 && sbx__collect(-b->pid, WNOHANG, NULL) > 0) {
+    }
+    if (!empty) empty = sbx__proc_group_dead(b) > 0;
+    tree = sbx__tree_gone(b, now);
+    if (tree >= 0) empty = tree;
+    return empty && sbx__cgroup_gone(b);
+}
+
+/* Then read what is still in the pipes, and let go of them. */
+static void sbx__clear(sbx *b, long long now) {
+    int k, empty = sbx__is_empty(b, now);
+    if (!empty && now < b->stuck_at) {
+        b->look_at = now + b->look_step;
+        if (b->look_step < SBX__LOOK) b->look_step *= 2;
+        return;
+    }
+    if (!empty) b->seen.saw |= SBX_SAW_STUCK;
+
+    sbx__read(b, SBX__OUT);
+    sbx__read(b, SBX__ERR);
+    sbx__read_report(b);
+    for (k = 0; k < SBX__FDS; k++)
+        if (k != SBX__CANCEL && k != SBX__EXIT) sbx__close(&b->fd[k]);
+    b->state = SBX__ENDED;
+}
+
+/* It is dead, but somebody traces it, and only to its tracer a dead process shows. In a tree the
+   tracer dies with pid 1; one that left a group can hold the status for ever. */
+static void sbx__unhide(sbx *b, long long now) {
+    b->held_until = now + SBX__STUCK_WAIT;
+    b->look_step = 100;
+    sbx__tree_kill(b);
+}
+
+/* Its status will not come: a tracer holds it, or it is stuck in the kernel. */
+static void sbx__give_up(sbx *b, unsigned saw, long long now) {
+    b->collected = 1;
+    b->seen.saw |= saw;
+    b->ended = now;
+    sbx__leave(b, now);
+}
+
+/* ---- a turn ---- */
+
+#define SBX__ANY (~0u) /* nobody knows which descriptors are ready: try them all */
+
+static void sbx__check_end(sbx *b, unsigned ready, long long now) {
+    if (sbx__look(b)) {
+        sbx__on_end(b, now);
+        return;
+    }
+    b->last_seen = now;
+    if (ready & 1u << SBX__EXIT && ready != SBX__ANY && !b->held_until) sbx__unhide(b, now);
+    if (b->held_until && now >= b->held_until) sbx__give_up(b, SBX_SAW_NO_STATUS, now);
+    else if (b->fd[SBX__EXIT] < 0 || b->held_until) b->look_at = now + b->look_step;
+    else b->look_at = SBX__NEVER;
+    if (b->look_step < SBX__LOOK) b->look_step *= 2;
+}
+
+/* For reasons that come from outside: a program that has ended meanwhile keeps its own verdict. */
+static void sbx__stop_running(sbx *b, unsigned reason, long long now) {
+    if (b->stopping) return;
+    if (sbx__look(b)) sbx__on_end(b, now);
+    else sbx__stop(b, reason);
+}
+
+static void sbx__hear(sbx *b, long long now) {
+    unsigned long long what = 0;
+    int kill_it = 0, cancelled = b->cfg.stop && *b->cfg.stop;
+    while (b->fd[SBX__CANCEL] >= 0 && read(b->fd[SBX__CANCEL], &what, sizeof what) > 0) {
+        cancelled = 1;
+        if (what >= SBX__RING_KILL) kill_it = 1;
+    }
+    if (!cancelled) return;
+    if (kill_it) b->cfg.grace_ms = 0;
+    if (b->state == SBX__RUNNING) sbx__stop_running(b, SBX_SAW_CANCEL, now);
+    if (kill_it && b->kill_at != SBX__NEVER) b->kill_at = now;
+}
+
+static void sbx__on_time(sbx *b, long long now) {
+    if (now >= b->deadline) sbx__stop_running(b, SBX_SAW_DEADLINE, now);
+    if (b->state == SBX__RUNNING && now >= b->kill_at) {
+        b->seen.saw |= SBX_SAW_GRACE_OVER;
+        sbx__kill_all(b);
+    }
+    if (b->state == SBX__RUNNING && now >= b->stuck_at) {
+        sbx__give_up(b, SBX_SAW_STUCK, now);
+        return;
+    }
+    if (b->state != SBX__RUNNING || now < b->wing_at) return;
+    sbx__cgroup_turn(b, now);
+    sbx__watch_turn(b, now);
+}
+
+static void sbx__turn(sbx *b, unsigned ready, long long now) {
+    if (ready & 1u << SBX__REPORT) sbx__read_report(b);
+    if (ready & 1u << SBX__NOTICE && b->fd[SBX__NOTICE] >= 0) sbx__policy_turn(b);
+    if (ready & 1u << SBX__OUT) sbx__read(b, SBX__OUT);
+    if (ready & 1u << SBX__ERR) sbx__read(b, SBX__ERR);
+    if (ready & 1u << SBX__IN) sbx__feed(b);
+
+    if (b->state == SBX__RUNNING && (ready & 1u << SBX__EXIT || now >= b->look_at))
+        sbx__check_end(b, ready, now);
+    if (b->state <= SBX__LINGERING && (ready & 1u << SBX__CANCEL || b->cfg.stop)) sbx__hear(b, now);
+    if (b->state == SBX__RUNNING) sbx__on_time(b, now);
+    if (b->state == SBX__LINGERING &&
+        (now >= b->look_at || now >= b->kill_at || ready & 1u << SBX__PID1))
+        sbx__linger(b, now);
+    if (b->state == SBX__LEAVING && (now >= b->look_at || ready & 1u << SBX__PID1))
+        sbx__clear(b, now);
+}
+
+/* When the box needs a turn although no descriptor calls for one. */
+static long long sbx__wake(const sbx *b) {
+    long long at = b->look_at;
+    if (b->kill_at < at) at = b->kill_at;
+    if (b->state != SBX__RUNNING) return at;
+    if (!b->stopping && b->deadline < at) at = b->deadline;
+    if (b->stuck_at < at) at = b->stuck_at;
+    return b->wing_at < at ? b->wing_at : at;
+}
+
+static int sbx__wants(const sbx *b, int k) {
+    if (b->fd[k] < 0 || b->state == SBX__ENDED) return 0;
+    switch (k) {
+    case SBX__IN: return b->input_left > 0 || b->want_write;
+    case SBX__OUT:
+    case SBX__ERR: return 1;
+    case SBX__EXIT: return b->state == SBX__RUNNING && !b->held_until;
+    case SBX__CANCEL: return b->state <= SBX__LINGERING;
+    case SBX__PID1: return b->state != SBX__RUNNING;
+    default: return b->state == SBX__RUNNING;
+    }
+}
+
+/* ---- waiting ---- */
+
+#define SBX__BITS (8 * (int)sizeof(unsigned long))
+
+/* The word of a bitmap that holds a descriptor, and its bit there. map[1] is for writing. */
+static unsigned long *sbx__word(unsigned long *const *map, const sbx *b, int k) {
+    return &map[k == SBX__IN][b->fd[k] / SBX__BITS];
+}
+static unsigned long sbx__bit(const sbx *b, int k) { return 1ul << b->fd[k] % SBX__BITS; }
+
+/* select() with a bitmap of our own. If cfg.stop is used, signals are blocked while it is looked
+   at, and only select() itself lets them in: a handler that sets it is never missed. */
+static int sbx__select_once(int top, unsigned long *const *map, const volatile int *stop,
+                            long long wait) {
+    struct timespec time;
+    sigset_t all, before;
+    int n;
+    if (wait < 0) wait = 0;
+    if (wait > 1000 * SBX__SECOND) wait = 1000 * SBX__SECOND;
+    if (stop) {
+        sigfillset(&all);
+        SBX__SIGMASK(SIG_SETMASK, &all, &before);
+        if (*stop) wait = 0;
+    }
+    time.tv_sec = (time_t)(wait / SBX__SECOND);
+    time.tv_nsec = (long)(wait % SBX__SECOND) * 1000;
+
+    n = pselect(top + 1, (fd_set *)(void *)map[0], (fd_set *)(void *)map[1], NULL, &time,
+                stop ? &before : NULL);
+    if (stop) {
+        int error = errno;
+        SBX__SIGMASK(SIG_SETMASK, &before, NULL);
+        errno = error;
+    }
+    return n;
+}
+
+/* One select() over all boxes, with a bitmap as large as the highest descriptor asks for; then a
+   turn for every box that is ready or due. */
+static void sbx__select(sbx *const *boxes, int count, int top, long long wait) {
+    unsigned long few[64], *map[2], *none[2] = {NULL, NULL}; /* to read, to write */
+    size_t words = (size_t)(top / SBX__BITS + 1);
+    const volatile int *stop = count == 1 && boxes[0] ? boxes[0]->cfg.stop : NULL;
+    long long now;
+    int i, k, n = -1, blind = 0;
+    map[0] = few;
+    if (2 * words * sizeof *few > sizeof few)
+        map[0] = (unsigned long *)SBX_REALLOC(NULL, 2 * words * sizeof *few);
+    map[1] = map[0] ? map[0] + words : NULL;
+    if (map[0]) memset(map[0], 0, 2 * words * sizeof *few);
+
+    for (i = 0; map[0] && i < count; i++)
+        for (k = 0; boxes[i] && k < SBX__FDS; k++)
+            if (sbx__wants(boxes[i], k)) *sbx__word(map, boxes[i], k) |= sbx__bit(boxes[i], k);
+    if (map[0]) n = sbx__select_once(top, map, stop, wait);
+    if (!map[0] || (n < 0 && errno != EINTR)) { /* no memory, or the host closed one: try often */
+        blind = 1;
+        sbx__select_once(-1, none, stop, wait < 1000 ? wait : 1000);
+    }
+
+    now = sbx__now();
+    for (i = 0; i < count; i++) {
+        unsigned ready = blind ? SBX__ANY : 0;
+        sbx *b = boxes[i];
+        if (!b || b->state == SBX__ENDED) continue;
+        b->crowd = count;
+        for (k = 0; n > 0 && k < SBX__FDS; k++)
+            if (sbx__wants(b, k) && *sbx__word(map, b, k) & sbx__bit(b, k)) ready |= 1u << k;
+        if (ready || b->cfg.stop || now >= sbx__wake(b)) sbx__turn(b, ready, now);
+    }
+    if (map[0] != few) SBX_FREE(map[0]);
+}
+
+/* Is there what an sbx_read that found nothing waits for? The end of the stream is something. */
+static int sbx__readable(const sbx *b) {
+    int i;
+    for (i = 0; i < 2; i++)
+        if (b->stream[i].wanted && (b->stream[i].size > 0 || b->fd[SBX__OUT + i] < 0)) return 1;
+    return 0;
+}
+
+/* Index of a box that has ended; -1 at `until`, if there is none to wait for, when an input that
+   was full can take more, or when there is something to read. */
+static int sbx__wait(sbx *const *boxes, int count, long long until) {
+    for (;;) {
+        long long now = sbx__now(), wake = until;
+        int i, top = -1, full = 0, some = 0;
+        for (i = 0; i < count; i++) {
+            if (!boxes[i]) continue;
+            full += boxes[i]->want_write;
+            some += sbx__readable(boxes[i]);
+            if (boxes[i]->state == SBX__ENDED) return i;
+            if (boxes[i]->top_fd > top) top = boxes[i]->top_fd;
+            if (sbx__wake(boxes[i]) < wake) wake = sbx__wake(boxes[i]);
+        }
+        if (top < 0) return -1;
+        if (some) wake = now;
+
+        sbx__select(boxes, count, top, wake == SBX__NEVER ? SBX__NEVER : wake - now);
+        for (i = 0; i < count; i++) {
+            if (boxes[i] && boxes[i]->state == SBX__ENDED) return i;
+            if (boxes[i]) full -= boxes[i]->want_write;
+            if (boxes[i]) some += sbx__readable(boxes[i]);
+        }
+        if (full > 0 || some > 0 || sbx__now() >= until) return -1;
+    }
+}
+
+/* ==== verdict: observe, classify, describe =================================================== */
+
+/* The table at the top of the file, row by row. */
+SBX_API sbx_verdict sbx_classify(const sbx_evidence *e, int *certain) {
+    /* clang-format off */
+    static const struct { unsigned saw; sbx_verdict verdict; } proven[] = {
+        {SBX_SAW_START_FAILED, SBX_NOT_STARTED}, {SBX_SAW_CANCEL, SBX_CANCELLED},
+        {SBX_SAW_DEADLINE, SBX_TIMED_OUT},       {SBX_SAW_CPU_SUM, SBX_CPU_LIMIT},
+        {SBX_SAW_MEMORY_SUM, SBX_MEMORY_LIMIT},  {SBX_SAW_OUTPUT_CAP, SBX_OUTPUT_LIMIT},
+        {SBX_SAW_OOM_KILL, SBX_MEMORY_LIMIT},    {SBX_SAW_DENIED, SBX_DENIED},
+        {SBX_SAW_NO_STATUS, SBX_LOST}};
+    /* clang-format on */
+    unsigned memory = e->saw & SBX_SAW_MEMORY_LIMIT, file = e->saw & SBX_SAW_FILE_LIMIT;
+    int ignored;
+    size_t i;
+    if (!certain) certain = &ignored;
+    *certain = 1;
+    for (i = 0; i < sizeof proven / sizeof proven[0]; i++)
+        if (e->saw & proven[i].saw) return proven[i].verdict;
+
+    *certain = !(e->saw & (SBX_SAW_BLIND | SBX_SAW_STUCK));
+    if (!e->signal && e->exit_code == 0) return e->saw & SBX_SAW_NO_RESULT ? SBX_NO_RESULT : SBX_OK;
+
+    /* From here on a limit may have worked inside the program, where nobody saw it. */
+    *certain = *certain && !memory && !file;
+    if ((e->signal == SIGXCPU || e->signal == SIGKILL) && e->saw & SBX_SAW_CPU_SPENT) {
+        *certain = 0;
+        return SBX_CPU_LIMIT;
+    }
+    if (file && (e->signal == SIGXFSZ || (!e->signal && e->saw & SBX_SAW_FILE_TEXT)))
+        return SBX_FILE_LIMIT;
+    if (memory && e->saw & (SBX_SAW_MEMORY_TEXT | SBX_SAW_MEMORY_PEAK)) return SBX_MEMORY_LIMIT;
+    if (e->signal) return SBX_CRASHED;
+    return e->saw & SBX_SAW_NO_RESULT ? SBX_NO_RESULT : SBX_EXITED;
+}
+
+/* Does the end of the text hold one of the words, whatever its case? */
+static int sbx__speaks_of(const char *text, size_t size, const char *const *words) {
+    size_t i, k;
+    for (; *words; words++)
+        for (i = size > 16384 ? size - 16384 : 0; i < size; i++) {
+            for (k = 0; (*words)[k] && i + k < size; k++) {
+                char c = text[i + k];
+                if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != (*words)[k]) break;
+            }
+            if (!(*words)[k]) return 1;
+        }
+    return 0;
+}
+
+/* What stderr, or sbx_fail, says of memory and files, where a limit on them was in force. */
+static void sbx__observe_words(sbx *b, const sbx_output *out, const sbx_output *err) {
+    /* clang-format off */
+    static const char *const memory[] = {
+        "memoryerror", "bad_alloc", "out of memory", "outofmemory", "cannot allocate memory",
+        "memory exhausted", "allocation fail", "failed to allocate", "could not allocate",
+        "not enough memory", "insufficient memory", "could not reserve", "failed to reserve",
+        "no more memory", "process oom", "failed to map segment", "cannot allocate", NULL};
+    /* clang-format on */
+    /* A thread that cannot start lacks a stack, if the number of tasks is not limited. */
+    static const char *const thread[] = {"resource temporarily unavailable", "start new thread",
+                                         "native thread", NULL};
+    static const char *const java[] = {"error occurred during initialization of vm", NULL};
+    static const char *const file[] = {"file too large", "file size limit", "efbig", NULL};
+    const sbx_output *said = b->cfg.err == SBX_MERGE ? out : err;
+    const char *told = sbx__call_said(b);
+    unsigned *saw = &b->seen.saw;
+
+    if (*saw & SBX_SAW_MEMORY_LIMIT &&
+        (sbx__speaks_of(said->data, said->size, memory) ||
+         sbx__speaks_of(told, strlen(told), memory) || sbx__speaks_of(out->data, out->size, java) ||
+         (b->cfg.processes < 0 && sbx__speaks_of(said->data, said->size, thread))))
+        *saw |= SBX_SAW_MEMORY_TEXT;
+    if (*saw & SBX_SAW_FILE_LIMIT && sbx__speaks_of(said->data, said->size, file))
+        *saw |= SBX_SAW_FILE_TEXT;
+}
+
+/* The last facts, which only show when all is over. */
+static void sbx__observe(sbx *b, sbx_result *r) {
+    int summed =
+        (b->enforced & (SBX_BY_WATCH | SBX_BY_CGROUP)) != 0; /* the kernel's: a second more */
+    long long cpu, space = b->cfg.address_space_bytes, limit = b->cfg.cpu_ms;
+    r->user_us = sbx__time_us(&b->usage.ru_utime);
+    r->system_us = sbx__time_us(&b->usage.ru_stime);
+    sbx__watch_observe(b, r);
+    sbx__cgroup_observe(b, r);
+    sbx__call_observe(b);
+    sbx__observe_words(b, &r->out, &r->err);
+
+    cpu = r->user_us + r->system_us;
+    if (limit >= 0 && cpu >= ((limit + 999) / 1000 + summed) * 700000)
+        b->seen.saw |= SBX_SAW_CPU_SPENT;
+    if (limit >= 0 && !b->stopping && cpu > limit * 1000)
+        b->seen.saw |= SBX_SAW_CPU_SUM; /* it ended before the next look, but it is in the books */
+    if (b->seen.saw & SBX_SAW_MEMORY_LIMIT && (r->peak_bytes > space / 100 * 95 || space < 4 << 20))
+        b->seen.saw |= SBX_SAW_MEMORY_PEAK; /* with less than 4 MB hardly a program starts */
+}
+
+/* ---- describe ---- */
+
+static const char *sbx__killed(const sbx *b, const sbx_result *r) {
+    if (b->seen.saw & SBX_SAW_OOM_KILL) return " and was killed";
+    if (!b->killed) return "";
+    return r->signal ? " and was killed" : " and was stopped";
+}
+
+static void sbx__describe_memory(const sbx *b, sbx_result *r) {
+    const sbx_config *c = &b->cfg;
+    char size[32];
+    if (r->certain && c->memory_bytes < 0)
+        snprintf(r->message, sizeof r->message,
+                 "%s was killed because its cgroup had no memory left", b->who);
+    else if (r->certain)
+        snprintf(r->message, sizeof r->message, "%s used more than its %s of memory%s", b->who,
+                 sbx__size(size, c->memory_bytes), sbx__killed(b, r));
+    else
+        snprintf(r->message, sizeof r->message, "%s seems to have run out of its %s of memory",
+                 b->who, sbx__size(size, c->address_space_bytes));
+}
+
+static void sbx__describe_output(const sbx *b, sbx_result *r) {
+    int own = b->cfg.error_bytes > 0 && b->stream[1].truncated;
+    char size[32];
+    r->sys_errno = b->stream[0].failed ? b->stream[0].failed : b->stream[1].failed;
+    if (r->sys_errno)
+        snprintf(r->message, sizeof r->message,
+                 "%s wrote more output than the host had memory for%s", b->who, sbx__killed(b, r));
+    else
+        snprintf(r->message, sizeof r->message, "%s wrote more than its %s of %s%s", b->who,
+                 sbx__size(size, own ? b->cfg.error_bytes : b->cfg.output_bytes),
+                 own ? "stderr" : "output", sbx__killed(b, r));
+}
+
+static void sbx__describe_time(const sbx *b, sbx_result *r) {
+    if (b->late)
+        snprintf(r->message, sizeof r->message,
+                 "%s had not started when its %lld ms limit was over", b->who, b->timeout_ms);
+    else
+        snprintf(r->message, sizeof r->message, "%s ran past its %lld ms limit%s", b->who,
+                 b->timeout_ms, sbx__killed(b, r));
+}
+
+static void sbx__describe(const sbx *b, sbx_result *r) {
+    char *to = r->message, size[32];
+    size_t n = sizeof r->message;
+    switch (r->verdict) {
+    case SBX_TIMED_OUT: sbx__describe_time(b, r); break;
+    case SBX_CPU_LIMIT:
+        snprintf(to, n, "%s %s its %lld ms of CPU time%s", b->who,
+                 r->certain ? "used up" : "seems to have used up", b->cfg.cpu_ms,
+                 sbx__killed(b, r));
+        break;
+    case SBX_MEMORY_LIMIT: sbx__describe_memory(b, r); break;
+    case SBX_OUTPUT_LIMIT: sbx__describe_output(b, r); break;
+    case SBX_FILE_LIMIT:
+        snprintf(to, n, "%s seems to have reached its limit of %s in a file", b->who,
+                 sbx__size(size, b->cfg.file_bytes));
+        break;
+    case SBX_DENIED:
+        snprintf(to, n, "%s was killed for a forbidden system call: %s", b->who,
+                 sbx__policy_denied(b));
+        break;
+    case SBX_CANCELLED: snprintf(to, n, "%s was cancelled%s", b->who, sbx__killed(b, r)); break;
+    case SBX_LOST: snprintf(to, n, "%s ran, but the host took its exit status away", b->who); break;
+    case SBX_CRASHED:
+        snprintf(to, n, "%s was ended by signal %d (%s)", b->who, r->signal,
+                 sbx__signal_name(r->signal));
+        break;
+    case SBX_NO_RESULT:
+        sbx__plain(to, n, sbx__call_said(b));
+        if (!*to) snprintf(to, n, "%s ended with code %d and left no result", b->who, r->exit_code);
+        break;
+    default: snprintf(to, n, "%s exited with code %d", b->who, r->exit_code); break;
+    }
+}
+
+/* What the sentence leaves out, where there is room for it. */
+static void sbx__describe_more(const sbx *b, sbx_result *r) {
+    size_t used = strlen(r->message), n = sizeof r->message - used;
+    char *to = r->message + used;
+    if (b->seen.saw & SBX_SAW_STUCK)
+        snprintf(to, n, "; processes of it are stuck in the kernel and could not be killed");
+    else if (b->input_failed)
+        snprintf(to, n, "; not all of its input could be fed: %s", strerror(b->input_failed));
+    else if (r->verdict != SBX_OUTPUT_LIMIT && (b->stream[0].failed || b->stream[1].failed))
+        snprintf(to, n, "; not all of its output could be kept");
+    if (b->input_failed) r->sys_errno = b->input_failed;
+}
+
+/* ---- the result ---- */
+
+/* How much of each ring is kept, if both streams share one cap: what the other leaves over, and at
+   least half. */
+static void sbx__share_rings(const sbx *b, size_t keep[2]) {
+    size_t cap = sbx__ring_cap(b, 0);
+    int i;
+    for (i = 0; i < 2; i++) {
+        keep[i] = sbx__ring_holds(&b->stream[i]);
+        if (keep[i] > sbx__ring_cap(b, i)) keep[i] = sbx__ring_cap(b, i);
+    }
+    if (b->cfg.error_bytes != 0 || keep[0] + keep[1] <= cap) return;
+    for (i = 0; i < 2; i++) {
+        size_t rest = cap - (keep[!i] < cap ? keep[!i] : cap), half = cap / 2;
+        if (keep[i] > half && keep[!i] <= half) keep[i] = rest;
+    }
+    if (keep[0] + keep[1] > cap) {
+        keep[0] = cap - cap / 2;
+        keep[1] = cap / 2;
+    }
+}
+
+/* The kept bytes, and behind them the last ones from the ring, become the result's. */
+static void sbx__hand_over(sbx *b, sbx__stream *s, size_t tail, sbx_output *to) {
+    size_t size = s->size + tail;
+    char *data = NULL;
+    to->total = s->total;
+    to->truncated = s->truncated;
+    to->gap = s->size;
+    if (s->ring && s->total > (unsigned long long)s->counted + tail) to->truncated = 1;
+    if (!to->truncated) to->gap = 0;
+    if (size == 0) return;
+
+    if (s->taken) memmove(s->data, s->data + s->taken, s->size);
+    s->taken = 0;
+    data = (char *)SBX_REALLOC(s->data, size + 1);
+    if (!data && s->capacity > size) data = s->data; /* shrinking failed: it fits all the same */
+    if (!data) {
+        sbx__fail_stream(b, s, ENOMEM);
+        to->truncated = 1;
+        return;
+    }
+    sbx__ring_copy(s, data + s->size, tail);
+    data[size] = 0;
+    to->data = data;
+    to->size = size;
+    s->data = NULL;
+}
+
+static sbx_verdict sbx__conclude(sbx *b, sbx_result *r) {
+    size_t tail[2];
+    sbx__blank(r);
+    r->user = b->cfg.user;
+    r->wall_us = b->ended - b->started;
+    sbx__share_rings(b, tail);
+    sbx__hand_over(b, &b->stream[0], tail[0], &r->out);
+    sbx__hand_over(b, &b->stream[1], tail[1], &r->err);
+    sbx__observe(b, r);
+
+    r->enforced = b->enforced;
+    r->evidence = b->seen.saw;
+    r->exit_code = b->seen.exit_code;
+    r->signal = b->seen.signal;
+    r->verdict = sbx_classify(&b->seen, &r->certain);
+    sbx__describe(b, r);
+    sbx__describe_more(b, r);
+    sbx__call_result(b, r);
+    return r->verdict;
+}
+
+/* ==== wing: call. A C function in a forked child, its result in memory that the host owns ==== */
+
+#define SBX__RET_AT 512 /* where ret stands in the shared pages */
+
+#if SBX__HAS_CALL
+
+/* The result is a file in memory, which only the child maps: another thread's child would inherit a
+   mapping of ours. What a function leaves is copied from there, never looked at in place. */
+
+/* ---- what rests on the insides of a libc, and what it gains ----
+   Each function that is first called in a forked child costs a look-up by the dynamic linker and a
+   page that is copied: 10 to 20 us each, of about 250 for a whole call. So the buffers of stdio are
+   asked about without a call where the libc is known, and sbx__current stands in the same page as
+   `environ`, which is written anyway. */
+#ifdef __linux__
+#include <stdio_ext.h>
+#define SBX__AT_END(file) (feof_unlocked(file) != 0) /* another thread may be reading */
+#else
+#define SBX__AT_END(file) 1
+#endif
+#if defined(__GLIBC__)
+#define SBX__UNREAD(file)                                                                          \
+    ((file)->_mode > 0 || (file)->_IO_read_ptr < (file)->_IO_read_end || (file)->_IO_save_base)
+#define SBX__PENDING(file)                                                                         \
+    ((file)->_mode > 0 ? __fpending(file) > 0 : (file)->_IO_write_ptr > (file)->_IO_write_base)
+#define SBX__IN_DATA __attribute__((section(".data")))
+#elif defined(__linux__)
+#define SBX__UNREAD(file) (__fbufsize(file) > 0)
+#define SBX__PENDING(file) (__fpending(file) > 0)
+#define SBX__IN_DATA
+#else
+#define SBX__UNREAD(file) 1
+#define SBX__PENDING(file) 1
+#define SBX__IN_DATA
+#endif
+
+/* Only ever set in the child of an sbx_call; in every host it stays NULL. */
+static SBX__IN_DATA sbx__shared *sbx__current = NULL;
+
+static void sbx__purge(FILE *file) {
+#if defined(__GLIBC__)
+    void (*volatile purge)(FILE *) = __fpurge;
+    purge(file);
+#elif defined(__linux__)
+    __fpurge(file);
+#elif !defined(__OpenBSD__)
+    fpurge(file);
+#else
+    (void)file;
+#endif
+}
+
+/* ---- the end of that paragraph ---- */
+
+static void sbx__call_clear(sbx__plan *p, sbx *b) { p->call.file = b->call.file = -1; }
+
+/* Memory as a file. Past the host's own limit on files, filling it would raise SIGXFSZ. Behind the
+   result there is place for a failure: without a descriptor the function cannot make it longer. */
+#if SBX__LINUX
+static int sbx__call_open(size_t size) {
+    struct rlimit most;
+    int fd;
+    if (getrlimit(RLIMIT_FSIZE, &most) != 0) return -1;
+    if (most.rlim_cur < size + sizeof(sbx__failure)) return -1;
+    fd = sbx__move_up((int)syscall(SYS_memfd_create, "sbx", SBX__MFD_CLOEXEC), 5);
+    if (fd < 0) return -1;
+    if (ftruncate(fd, (off_t)size) == 0 && lseek(fd, 0, SEEK_END) == (off_t)size) return fd;
+    close(fd);
+    return -1;
+}
+#else
+static int sbx__call_open(size_t size) { return size ? -1 : -2; }
+#endif
+
+/* How large a stack the function is used to, where it gets one of its own: with a guard page. */
+static size_t sbx__call_stack(const sbx__plan *p) {
+    struct rlimit now;
+    size_t size = 8u << 20;
+    if (p->cfg.stack_bytes > 0) size = (size_t)p->cfg.stack_bytes;
+    else if (getrlimit(RLIMIT_STACK, &now) == 0 && now.rlim_cur < (rlim_t)(1u << 28))
+        size = (size_t)now.rlim_cur;
+    return (size + 2 * 65536) & ~(size_t)65535;
+}
+
+static int sbx__call_plan(sbx__plan *p, sbx *b, sbx_result *r) {
+    if (!p->fn) return 1;
+    b->call.on = 1;
+    b->call.ret = p->call.ret;
+    b->call.ret_size = p->call.ret_size;
+    b->call.size = SBX__RET_AT + p->call.ret_size;
+    b->call.file = p->call.file = sbx__call_open(b->call.size);
+
+    if (p->call.file < 0) {
+        void *all = mmap(NULL, b->call.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANON, -1, 0);
+        if (all == MAP_FAILED) return sbx__no_memory(r, "the function's result");
+        b->call.shared = p->call.shared = (sbx__shared *)all;
+    } else if (!p->in_tree && !p->handle) {
+        p->report = fcntl(p->call.file, F_DUPFD_CLOEXEC, p->low + 2); /* no pipe is needed */
+        b->call.reports = p->report >= 0;
+    }
+
+    /* The token is not a secret, only a value that no stray write of the function produces. */
+    p->call.token = ((unsigned long long)sbx__now() << 20 ^ (unsigned long long)(size_t)b) | 1;
+    b->call.token = p->call.token;
+    if (p->in_tree) p->call.stack = sbx__call_stack(p);
+    return 1;
+}
+
+static sbx_step sbx__call_child(sbx__plan *p) {
+    void *(*volatile map)(void *, size_t, int, int, int, off_t) = mmap;
+    void *all;
+    if (!p->fn || p->call.file < 0) return SBX_STEP_NONE;
+    all = map(NULL, SBX__RET_AT + p->call.ret_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+              p->call.file, 0);
+    if (all == MAP_FAILED) return SBX_STEP_MEMORY;
+    p->call.shared = (sbx__shared *)all;
+    return SBX_STEP_NONE;
+}
+
+static void sbx__flush(void) {
+    if (SBX__PENDING(stdout)) fflush(stdout);
+    if (SBX__PENDING(stderr)) fflush(stderr);
+}
+
+/* A crash must not hand the copy of the host's memory to whoever gets core dumps. RLIMIT_CORE sees
+   to that, unless the host's own hard limit is 0. Root reads its children's memory figures all the
+   same; an ordinary host could not. */
+static void sbx__call_hide(void) {
+#if SBX__LINUX
+    struct rlimit core;
+    if (geteuid() == 0 || (getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max == 0))
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+}
+
+static int sbx__call_run(sbx__plan *p) {
+    sbx__failure begun;
+    int code;
+    sbx__current = p->call.shared;
+    environ = p->envp;
+    if (p->handle) { /* the host waits for this word */
+        memset(&begun, 0, sizeof begun);
+        if (write(p->low, &begun, sizeof begun) < 0) return 126;
+    }
+    sbx__close_from(p->low); /* the report */
+    sbx__call_hide();
+    if (SBX__UNREAD(stdin)) sbx__purge(stdin); /* what the host has buffered is the host's */
+    if (SBX__AT_END(stdin)) clearerr(stdin);
+    if (SBX__PENDING(stdout)) sbx__purge(stdout);
+    if (SBX__PENDING(stderr)) sbx__purge(stderr);
+
+    code = p->fn(p->call.arg, (char *)p->call.shared + SBX__RET_AT, p->call.ret_size);
+    sbx__flush();
+    if (code == 0) p->call.shared->done = p->call.token;
+    return code == 0 || (code & 255) != 0 ? code & 255 : 1;
+}
+
+/* Copies what the function left. 0 = it is not there. */
+static int sbx__call_fetch(const sbx *b, void *to, size_t from, size_t size) {
+    size_t got = 0;
+    ssize_t n = 1;
+    if (b->call.shared) return memcpy(to, (const char *)b->call.shared + from, size) != NULL;
+    while (got < size && n > 0) {
+        n = pread(b->call.file, (char *)to + got, size - got, (off_t)(from + got));
+        if (n < 0 && errno == EINTR) n = 1;
+        else if (n > 0) got += (size_t)n;
+    }
+    return got == size;
+}
+
+static void sbx__call_failure(sbx *b) {
+    sbx__failure f;
+    if (b->call.reports && sbx__call_fetch(b, &f, b->call.size, sizeof f)) b->failure = f;
+}
+
+static void sbx__call_observe(sbx *b) {
+    if (!b->call.on) return;
+    if (!sbx__call_fetch(b, &b->call.left, 0, sizeof b->call.left))
+        memset(&b->call.left, 0, sizeof b->call.left);
+    b->call.left.text[sizeof b->call.left.text - 1] = 0;
+    if (b->seen.exit_code != 0 || b->call.left.done != b->call.token)
+        b->seen.saw |= SBX_SAW_NO_RESULT;
+}
+
+static const char *sbx__call_said(const sbx *b) {
+    return b->call.left.failed ? b->call.left.text : "";
+}
+
+static void sbx__call_result(sbx *b, sbx_result *r) {
+    if (!b->call.on || r->verdict != SBX_OK || !b->call.ret_size) return;
+    if (sbx__call_fetch(b, b->call.ret, SBX__RET_AT, b->call.ret_size)) return;
+    r->verdict = SBX_NO_RESULT; /* it took the memory away */
+    r->evidence |= SBX_SAW_NO_RESULT;
+    snprintf(r->message, sizeof r->message, "%s destroyed its result", b->who);
+}
+
+static void sbx__call_free(sbx *b) {
+    sbx__close(&b->call.file);
+    if (b->call.shared) munmap(b->call.shared, b->call.size);
+}
+
+/* ---- public ---- */
+
+static sbx *sbx__open_call(const sbx_config *config, const sbx__plan *kind, sbx_result *r) {
+    sbx__blank(r);
+    r->user = config ? config->user : NULL;
+    if (!kind->fn) {
+        sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "fn = NULL: there is no function to call");
+        return NULL;
+    }
+    if ((kind->call.ret_size && !kind->call.ret) || kind->call.ret_size > (size_t)-1 / 4) {
+        sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "ret_size = %lu, but ret is %s",
+                    (unsigned long)kind->call.ret_size, kind->call.ret ? "not that large" : "NULL");
+        return NULL;
+    }
+    return sbx__open(config, kind, r);
+}
+
+SBX_API sbx *sbx_start_call(const sbx_config *config, sbx_fn fn, void *arg, void *ret,
+                            size_t ret_size, sbx_result *result) {
+    sbx_result ignored;
+    sbx__plan kind;
+    memset(&kind, 0, sizeof kind);
+    kind.handle = 1;
+    kind.fn = fn;
+    kind.call.arg = arg;
+    kind.call.ret = ret;
+    kind.call.ret_size = ret_size;
+    return sbx__open_call(config, &kind, result ? result : &ignored);
+}
+
+SBX_API sbx_verdict sbx_call(const sbx_config *config, sbx_fn fn, void *arg, void *ret,
+                             size_t ret_size, sbx_result *result) {
+    sbx_result ignored;
+    sbx__plan kind;
+    sbx *box;
+    memset(&kind, 0, sizeof kind);
+    kind.fn = fn;
+    kind.call.arg = arg;
+    kind.call.ret = ret;
+    kind.call.ret_size = ret_size;
+    box = sbx__open_call(config, &kind, result ? result : &ignored);
+    return box ? sbx_finish(box, result) : SBX_NOT_STARTED;
+}
+
+SBX_API void sbx_fail(const char *format, ...) {
+    va_list args;
+    if (!sbx__current) return; /* not inside an sbx_call: the host goes on */
+    va_start(args, format);
+    vsnprintf(sbx__current->text, sizeof sbx__current->text, format, args);
+    va_end(args);
+    sbx__current->failed = 1;
+    sbx__flush();
+    sbx__quit(1);
+}
+
+#else
+
+static void sbx__call_clear(sbx__plan *p, sbx *b) { p->call.file = b->call.file = -1; }
+static int sbx__call_plan(sbx__plan *p, sbx *b, sbx_result *r) { return p && b && r; }
+static sbx_step sbx__call_child(sbx__plan *p) { return p ? SBX_STEP_NONE : SBX_STEP_MEMORY; }
+static int sbx__call_run(sbx__plan *p) { return p ? 126 : 0; }
+static void sbx__call_failure(sbx *b) { (void)b; }
+static void sbx__call_observe(sbx *b) { (void)b; }
+static const char *sbx__call_said(const sbx *b) { return b ? "" : NULL; }
+static void sbx__call_result(sbx *b, sbx_result *r) { (void)b, (void)r; }
+static void sbx__call_free(sbx *b) { (void)b; }
+
+static void sbx__call_off(const sbx_config *config, sbx_result *result) {
+    sbx_result ignored, *r = result ? result : &ignored;
+    sbx__blank(r);
+    r->user = config ? config->user : NULL;
+    sbx__refuse(r, SBX_STEP_CONFIG, ENOSYS, "sbx_call was compiled out: SBX_NO_CALL");
+}
+SBX_API sbx *sbx_start_call(const sbx_config *config, sbx_fn fn, void *arg, void *ret,
+                            size_t ret_size, sbx_result *result) {
+    (void)fn, (void)arg, (void)ret, (void)ret_size;
+    sbx__call_off(config, result);
+    return NULL;
+}
+SBX_API sbx_verdict sbx_call(const sbx_config *config, sbx_fn fn, void *arg, void *ret,
+                             size_t ret_size, sbx_result *result) {
+    (void)fn, (void)arg, (void)ret, (void)ret_size;
+    sbx__call_off(config, result);
+    return SBX_NOT_STARTED;
+}
+SBX_API void sbx_fail(const char *format, ...) { (void)format; }
+#endif
+
+/* ==== linux base: /proc ====================================================================== */
 
 #if SBX__LINUX
 
+/* Reads a text file whole, as far as there is room. Root may have put a FIFO there. */
 static size_t sbx__read_file(int dir, const char *path, char *text, size_t room) {
-    int fd =
-        openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* root may have put a FIFO there */
-    ssize_t n = 0;
-    if (fd >= 0) {
-        do n = read(fd, text, room - 1);
-        while (n < 0 && errno == EINTR);
-        close(fd);
+    int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    size_t size = 0;
+    ssize_t n = 1;
+    while (fd >= 0 && n > 0 && size < room - 1) {
+        n = read(fd, text + size, room - 1 - size);
+        if (n < 0 && errno == EINTR) n = 1;
+        else if (n > 0) size += (size_t)n;
     }
-    text[n > 0 ? n : 0] = 0;
-    return n > 0 ? (size_t)n : 0;
+    if (fd >= 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+    }
+    text[size] = 0;
+    return size;
 }
 
 /* 0 if the process is gone. */
@@ -1617,11 +3441,6 @@ static size_t sbx__proc_read(int proc, int pid, const char *name, char *text, si
     char path[80];
     snprintf(path, sizeof path, "%d/%s", pid, name);
     return sbx__read_file(proc, path, text, room);
-}
-
-static long long sbx__number_after(const char *text, const char *label, long long none) {
-    const char *at = strstr(text, label);
-    return at ? strtoll(at + strlen(label), NULL, 10) : none;
 }
 
 /* pid (name) state parent group session tty tpgid flags 4x faults utime stime cutime cstime
@@ -1636,6 +3455,7 @@ static int sbx__proc_stat(int proc, int pid, sbx__task *t) {
     if (!at || !at[1] || !at[2]) return 0;
     ended = at[2] == 'Z' || at[2] == 'X';
     for (at += 3, i = 0; i < 17; i++) field[i] = strtoll(at, &at, 10);
+
     t->pid = pid;
     t->parent = (int)field[0];
     t->group = (int)field[1];
@@ -1667,20 +3487,35 @@ static int sbx__next_pid(DIR *dir) {
     return 0;
 }
 
-/* Is there a /proc, and does it speak of this PID namespace? */
-static int sbx__can_watch(void) {
-    char self[16];
-    ssize_t n = readlink("/proc/self", self, sizeof self - 1);
-    self[n > 0 ? n : 0] = 0;
-    return atoi(self) == (int)getpid();
+/* Does nobody of the group run any more? Zombies are pid 1's to collect, or their parents'. -1 = it
+   cannot be seen: what is listed has to hold the host itself. */
+static int sbx__proc_group_dead(const sbx *b) {
+    int pid, proc = sbx__open_proc(), alive = 0, sighted = 0;
+    DIR *dir = proc >= 0 ? sbx__list(proc, ".") : NULL;
+    sbx__task t;
+    while (dir && (pid = sbx__next_pid(dir)) != 0) {
+        if (pid == (int)getpid()) sighted = 1;
+        if (!sbx__proc_stat(proc, pid, &t) || t.group != (int)b->pid) continue;
+        if (!t.dead) alive = 1;
+        else if (b->collected && t.parent == (int)getpid()) alive = 1; /* the host's to collect */
+    }
+    if (dir) closedir(dir);
+    sbx__close(&proc);
+    if (alive) return 0;
+    return sighted ? 1 : -1;
+}
+
+static long long sbx__number_after(const char *text, const char *label, long long none) {
+    const char *at = strstr(text, label);
+    return at ? strtoll(at + strlen(label), NULL, 10) : none;
 }
 
 /* Tasks of this user, for RLIMIT_NPROC. */
 static long long sbx__user_tasks(void) {
-    char text[2048];
+    char text[4096];
     long long tasks = 0;
     int pid, proc = sbx__open_proc();
-    DIR *dir = sbx__list(proc, ".");
+    DIR *dir = proc >= 0 ? sbx__list(proc, ".") : NULL;
     while (dir && (pid = sbx__next_pid(dir)) != 0)
         if (sbx__proc_read(proc, pid, "status", text, sizeof text) &&
             sbx__number_after(text, "\nUid:", -1) == (long long)getuid())
@@ -1690,265 +3525,29 @@ static long long sbx__user_tasks(void) {
     return tasks;
 }
 
-/* ==== tree: a PID namespace that dies as a whole (Linux) ===================================== */
+/* What follows is used by some of the wings. */
+#define SBX__BASE static __attribute__((unused))
 
-static char *sbx__stack_top(sbx__plan *p) { return p->memory + ++p->stacks * SBX__STACK; }
+/* Is there a /proc, and does it speak of this PID namespace? */
+SBX__BASE int sbx__has_proc(void) {
+    char self[16];
+    ssize_t n = readlink("/proc/self", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = 0;
+    return atoi(self) == (int)getpid();
+}
 
-static int sbx__put(const char *path, const char *text) {
+SBX__BASE int sbx__put(const char *path, const char *text) {
     int fd = open(path, O_WRONLY | O_CLOEXEC), ok = fd >= 0 && write(fd, text, strlen(text)) > 0;
-    if (fd >= 0) close(fd);
+    if (fd >= 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+    }
     return ok;
-}
-
-/* The program has the same user, but no capability: one keeps pid 1 from being traced by it. */
-static void sbx__keep_out(void) {
-    unsigned caps[8];
-    memset(caps, 0, sizeof caps);
-    caps[0] = SBX__CAP_VERSION;
-    caps[2] = caps[3] = caps[4] = 1u << SBX__CAP_SYS_PTRACE; /* effective, permitted, inheritable */
-    if (syscall(SYS_capset, caps, caps + 2) == 0)
-        prctl(SBX__PR_CAP_AMBIENT, 2, SBX__CAP_SYS_PTRACE, 0, 0);
-}
-
-/* clang-format off */
-#if SBX__ARCH == 0xC000003Eu || SBX__ARCH == 0xC00000B7u
-/* A whole program for pid 1: ppoll() until the end of the pipe at 0, or a time; exit_group(0). */
-static const struct sbx__image {
-    unsigned char ident[16]; unsigned short type, machine; unsigned version;
-    unsigned long long entry, segments, sections;
-    unsigned flags; unsigned short size, segment_size, segment_count, none[3];
-    unsigned kind, access; unsigned long long offset, address, physical, in_file, in_memory, align;
-#ifdef __x86_64__
-    unsigned char code[48];
-#else
-    unsigned code[12];
-#endif
-    long long seconds, nanoseconds;
-} sbx__image = {
-    {0x7F, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 2, SBX__ARCH & 0xFFFFu, 1,
-    0x400078, 64, 0, 0, 64, 56, 1, {0, 0, 0}, 1, 5, 0, 0x400000, 0x400000, 184, 184, 4096,
-#ifdef __x86_64__
-    {0xB8, 1, 0, 0, 0, 0x48, 0xC1, 0xE0, 32, 0x50,      /* mov eax, 1; shl rax, 32; push rax: */
-     0x48, 0x89, 0xE7, 0xBE, 1, 0, 0, 0,                /* mov rdi, rsp; mov esi, 1: POLLIN at 0 */
-     0x48, 0x8D, 0x15, 23, 0, 0, 0, 0x45, 0x31, 0xD2,   /* lea rdx, [rip + 23]; xor r10d, r10d */
-     0xB8, 0x0F, 1, 0, 0, 0x0F, 0x05,                   /* mov eax, 271; syscall */
-     0xB8, 231, 0, 0, 0, 0x31, 0xFF, 0x0F, 0x05, 0, 0, 0, 0}, /* mov eax, 231; xor edi, edi; ... */
-#else
-    {0xD2C00029u, 0xF81F0FE9u, 0x910003E0u,             /* mov x9, 1 << 32; str x9, [sp, -16]!; */
-     0xD2800021u, 0x10000102u, 0xD2800003u,             /* mov x0, sp; mov x1, 1; adr x2, seconds */
-     0xD2800928u, 0xD4000001u,                          /* mov x3, 0; mov x8, 73; svc 0 */
-     0xD2800BC8u, 0xD2800000u, 0xD4000001u, 0xD503201Fu}, /* mov x8, 94; mov x0, 0; svc 0; nop */
-#endif
-    0, 0};
-#endif
-/* clang-format on */
-
-/* In memory of its own; -1 where that cannot be. Newer kernels want to hear that it will be run. It
-   also holds the deadline, for a child may find a way to keep the host's thread in the kernel. */
-static int sbx__open_image(const sbx_config *cfg) {
-    int fd = -1;
-#if SBX__ARCH == 0xC000003Eu || SBX__ARCH == 0xC00000B7u
-    struct sbx__image image = sbx__image;
-    image.seconds = (cfg->timeout_ms + cfg->grace_ms) / 1000 + 2;
-    if (cfg->timeout_ms < 0) image.seconds = SBX__MAX_MS;
-    fd = sbx__memfd("sbx-init", 0x11, sizeof image);
-    if (fd < 0 && errno == EINVAL) fd = sbx__memfd("sbx-init", 1, sizeof image);
-    if (fd >= 0 && write(fd, &image, sizeof image) != (ssize_t)sizeof image) sbx__close(&fd);
-#endif
-    (void)cfg;
-    return fd;
-}
-
-/* pid 1 of the tree waits at a pipe from the host. When the host closes it, or dies, pid 1 ends and
-   the kernel kills everything in its namespace. It is a program of its own, the one above or the
-   system's cat: pid 1 must not share the host's memory, and forking the host costs what the host
-   weighs. Async-signal-safe, as above. */
-static int sbx__init_child(void *arg) {
-    static const char *const name[] = {"cat", NULL}; /* no arguments, and an empty environment */
-    const sbx__plan *p = (const sbx__plan *)arg;
-    struct sigaction ignore;
-    sbx__failure ready;
-    int report = p->report, ok = 1;
-    char byte;
-    memset(&ignore, 0, sizeof ignore);
-    ignore.sa_handler = SIG_IGN;
-    if (p->user_ns) {
-        sbx__put("/proc/self/setgroups", "deny");
-        ok = sbx__put("/proc/self/uid_map", p->uid_map) &&
-             sbx__put("/proc/self/gid_map", p->gid_map);
-    }
-    ok = ok && setsid() > 0 && sbx__dup(p->life, 0, 0) == 0 && sbx__dup(p->null, 1, 0) == 1 &&
-         sbx__dup(p->null, 2, 0) == 2 && sbx__dup(report, 3, O_CLOEXEC) == 3;
-    if (ok) report = 3;
-    ok = ok && (p->image < 0 || sbx__dup(p->image, 4, O_CLOEXEC) == 4);
-    /* No directory is kept busy. */
-    if (!ok || chdir("/") != 0) sbx__quit_with(report, SBX_STEP_CONTAIN, 0);
-    sbx__close_from(p->image < 0 ? 4 : 5);
-    /* Every signal stays blocked: none concerns it, but the one that cannot be. */
-    sigaction(SIGCHLD, &ignore, NULL); /* orphans that end here are collected by the kernel */
-    if (p->user_ns) sbx__keep_out();
-    if (p->image >= 0) syscall(SYS_execveat, 4, "", name, name + 1, SBX__AT_EMPTY_PATH);
-    else if (p->init_path) execve(p->init_path, (char *const *)name, (char *const *)name + 1);
-    if (p->image >= 0 || p->init_path) sbx__quit_with(report, SBX_STEP_EXEC, 0);
-    /* A copy of the host; the same capability keeps the program from looking inside. */
-    memset(&ready, 0, sizeof ready);
-    if (write(3, &ready, sizeof ready) < 0) sbx__quit(126);
-    close(3);
-    while (read(0, &byte, 1) > 0) {
-    }
-    sbx__quit(0);
-    return 0;
-}
-
-/* Ends the namespace: two ways, since pid 1 may be stopped, and the call may be missing. */
-static void sbx__kill_init(sbx *b) {
-    int usual = 0; /* struct sched_param */
-    sbx__close(&b->fd[SBX__LIFE]);
-    /* Root may have put it behind everybody: it has to run to die. */
-    if (syscall(SYS_sched_setscheduler, b->init, 0, &usual) == 0)
-        setpriority(PRIO_PROCESS, (id_t)b->init, 0);
-    if (syscall(SBX__NR_pidfd_send_signal, b->fd[SBX__INIT], SIGKILL, NULL, 0) != 0 &&
-        errno != ESRCH)
-        kill(b->init, SIGKILL);
-}
-
-static void sbx__end_init(sbx *b) {
-    long long limit = sbx__now() + SBX__END_WAIT;
-    struct timespec moment = {0, 1000000};
-    if (b->init > 0) sbx__kill_init(b);
-    while (b->init > 0 && sbx__collect(b->init, WNOHANG, NULL) == 0 && sbx__now() < limit)
-        nanosleep(&moment, NULL);
-    sbx__close(&b->fd[SBX__LIFE]);
-    sbx__close(&b->fd[SBX__INIT]);
-    b->init = 0;
-}
-
-static int sbx__namespaces(const sbx__plan *p) {
-    return SBX__CLONE_NEWPID | (p->user_ns ? SBX__CLONE_NEWUSER : 0);
-}
-
-static int sbx__try_init(sbx__plan *p, sbx *b, sbx__failure *f) {
-    int flags = sbx__namespaces(p) | SBX__CLONE_PIDFD | SIGCHLD, told = -1, pidfd = -1, ok;
-    sigset_t all, before;
-    ssize_t n = -1;
-    memset(f, 0, sizeof *f);
-    sigfillset(&all);
-    if (p->image >= 0 || p->init_path) flags |= SBX__CLONE_VM | SBX__CLONE_VFORK;
-    if (sbx__pipe(&p->life, &b->fd[SBX__LIFE]) && sbx__pipe(&told, &p->report) &&
-        (p->null = sbx__open_null()) >= 0) {
-        SBX__SIGMASK(SIG_SETMASK, &all, &before);
-        b->init = clone(sbx__init_child, sbx__stack_top(p), flags, p, &pidfd);
-        f->error = errno;
-        SBX__SIGMASK(SIG_SETMASK, &before, NULL);
-        b->fd[SBX__INIT] = p->init_fd = sbx__move_up(pidfd, 3);
-    } else {
-        f->error = errno;
-    }
-    sbx__close(&p->life);
-    sbx__close(&p->null);
-    sbx__close(&p->report);
-    /* After a vfork a record is there, or never comes; a copy sends an empty one when it is ready.
-       The end of the pipe may come late: a copy forked by another thread holds it open, too. */
-    if (flags & SBX__CLONE_VFORK) sbx__nonblocking(told);
-    while (b->init > 0 && (n = read(told, f, sizeof *f)) < 0 && errno == EINTR) {
-    }
-    ok = flags & SBX__CLONE_VFORK ? n <= 0 : n > 0 && !f->step;
-    sbx__close(&told);
-    if (b->init > 0 && ok && b->fd[SBX__INIT] >= 0) return 1;
-    sbx__end_init(b);
-    return 0;
-}
-
-static const char *sbx__cat(void) {
-    if (access("/bin/cat", X_OK) == 0) return "/bin/cat";
-    return access("/usr/bin/cat", X_OK) == 0 ? "/usr/bin/cat" : NULL;
-}
-
-static int sbx__start_init(sbx__plan *p, sbx *b) {
-    sbx__failure f;
-    int tries, ok;
-    errno = ESRCH;
-    if (!sbx__can_watch()) return 0; /* whoever is left behind could not be found */
-    p->user_ns = geteuid() != 0; /* root needs none, so that ids stay what they are */
-    snprintf(p->uid_map, sizeof p->uid_map, "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
-    snprintf(p->gid_map, sizeof p->gid_map, "%u %u 1", (unsigned)getegid(), (unsigned)getegid());
-    p->image = sbx__open_image(&p->cfg);
-    if (p->image < 0) p->init_path = sbx__cat();
-    for (tries = ok = 0; tries < 4 && !(ok = sbx__try_init(p, b, &f)); tries++) {
-        if (f.step == SBX_STEP_EXEC && p->image >= 0) {
-            sbx__close(&p->image);
-            p->init_path = sbx__cat();
-        } else if (f.step == SBX_STEP_EXEC) p->init_path = NULL;
-        else if (!p->user_ns) p->user_ns = 1;
-        else break;
-    }
-    sbx__close(&p->image);
-    errno = f.error ? f.error : EPERM;
-    return ok;
-}
-
-static void sbx__keep_only(const sbx__plan *p) {
-    int keep[8], i, from, next = 2;
-    for (i = 0; i < 3; i++) keep[i] = p->fd[i];
-    keep[3] = p->report;
-    keep[4] = p->init_fd;
-    keep[5] = p->cgroup;
-    keep[6] = p->ruleset;
-    keep[7] = p->gate[0];
-    while (next < INT_MAX) { /* close what is between two of them */
-        from = next + 1;
-        for (next = INT_MAX, i = 0; i < 8; i++)
-            if (keep[i] >= from && keep[i] < next) next = keep[i];
-        if (next > from) syscall(SBX__NR_close_range, from, next - 1, 0);
-    }
-}
-
-/* Where the libc keeps the number of this thread, which will be another one in the tree: the kernel
-   knows with glibc; musl has it somewhere in the thread's struct. NULL = not found. */
-static int *sbx__tid_word(void) {
-    unsigned long long address = 0; /* 64 bits also from a 64-bit kernel to a 32-bit program */
-    int mine = (int)syscall(SYS_gettid), *word = NULL;
-    if (prctl(SBX__PR_GET_TID_ADDRESS, &address, 0, 0, 0) == 0) word = (int *)(size_t)address;
-    if (word && *word == mine) return word;
-#ifndef __GLIBC__
-    for (word = (int *)(size_t)pthread_self(); word < (int *)(size_t)pthread_self() + 64; word++)
-        if (*word == mine) return word;
-#endif
-    return NULL;
-}
-
-/* Between host and program: enters the namespaces and makes the program there, as a child of the
-   host. A program shares the host's memory until exec. A function takes over the copy that this
-   process is, and needs a stack as large as it is used to. */
-static int sbx__enter_child(void *arg) {
-    sbx__plan *p = (sbx__plan *)arg;
-    int flags = SBX__CLONE_VM | SBX__CLONE_PARENT | SBX__CLONE_PIDFD;
-    char *stack = sbx__stack_top(p);
-    int pidfd = -1, *tid = NULL;
-    pid_t pid = -1;
-    if (!p->fn) {
-        sbx__keep_only(p); /* else it would hold the host's open files while it waits */
-    } else {
-        void *room = mmap(NULL, p->fn_stack, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_STACK, -1, 0);
-        if (room == MAP_FAILED) sbx__quit_with(p->report, SBX_STEP_MEMORY, 0);
-        mprotect(room, 4096, PROT_NONE);
-        stack = (char *)room + p->fn_stack;
-        tid = sbx__tid_word();
-        syscall(SYS_set_tid_address, NULL); /* else the end of this process would clear it */
-        if (tid) flags |= SBX__CLONE_SET_TID;
-    }
-    if (p->gate[0] < 0) flags |= SBX__CLONE_VFORK;
-    if (syscall(SYS_setns, p->init_fd, sbx__namespaces(p)) == 0)
-        pid = clone(sbx__child, stack, flags | SIGCHLD, p, &pidfd, (void *)NULL, tid);
-    if (pid < 0) sbx__quit_with(p->report, SBX_STEP_CONTAIN, 0);
-    sbx__send_fd(p->report, pidfd, SBX__EXIT, (int)pid);
-    sbx__quit(0);
-    return 0;
 }
 
 /* Which PID namespace a process is in, or the one above that by so many levels; 0 = gone. */
-static unsigned long long sbx__pid_ns(int proc, int pid, int level) {
+SBX__BASE unsigned long long sbx__pid_ns(int proc, int pid, int level) {
     struct stat st;
     char path[32];
     int fd, up;
@@ -1965,7 +3564,609 @@ static unsigned long long sbx__pid_ns(int proc, int pid, int level) {
     return (unsigned long long)st.st_ino;
 }
 
-/* In that one, or in one below it? */
+#else
+static int sbx__proc_group_dead(const sbx *b) { return b ? -1 : 0; }
+static long long sbx__user_tasks(void) { return 0; }
+#endif
+
+/* ==== wing: tree. A PID namespace: no process can leave it, and it dies as a whole =========== */
+
+/* The kernel kills everybody in a PID namespace when its pid 1 ends, wherever they have moved by
+   setsid or double forks. So pid 1 is a little program of ours that waits at a pipe from the host:
+   when the host closes the pipe, or dies, pid 1 ends. A signal number in the pipe goes to everybody
+   (kill(-1), as only somebody inside can do it). It waits for orphans, so that their CPU time is
+   not lost, and it has the deadline too, for a child may find a way to keep the host's thread in
+   the kernel. It is a program of its own, because it must not share the host's memory, and because
+   forking the host costs what the host weighs. */
+
+#if SBX__HAS_TREE
+
+/* The numbers that pid 1 has its descriptors at. */
+enum { SBX__INIT_LIFE = 0, SBX__INIT_CHILDREN = 3, SBX__INIT_TIMER = 4, SBX__INIT_IMAGE = 5 };
+
+/* clang-format off */
+#if SBX__ARCH == 0xC000003Eu || SBX__ARCH == 0xC00000B7u
+#define SBX__HAS_IMAGE 1
+/* The whole program: an ELF header, one segment, and this loop, which sbx__init_loop has in C. */
+static const struct sbx__image {
+    unsigned char ident[16]; unsigned short type, machine; unsigned version;
+    unsigned long long entry, segments, sections;
+    unsigned flags; unsigned short size, segment_size, segment_count, none[3];
+    unsigned kind, access; unsigned long long offset, address, physical, in_file, in_memory, align;
+#ifdef __x86_64__
+    unsigned char code[200];
+#else
+    unsigned code[50];
+#endif
+} sbx__image = {
+    {0x7F, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 2, SBX__ARCH & 0xFFFFu, 1,
+    0x400078, 64, 0, 0, 64, 56, 1, {0, 0, 0}, 1, 5, 0, 0x400000, 0x400000, 320, 320, 4096,
+#ifdef __x86_64__
+    {0x48, 0x81, 0xEC, 168, 0, 0, 0, 0x31, 0xDB,          /* sub rsp, 168; xor ebx, ebx */
+     /* again: pollfd {0, POLLIN}, {3, POLLIN}, {4, POLLIN}, timespec {0, 0} */
+     0x48, 0xB8, 0, 0, 0, 0, 1, 0, 0, 0, 0x48, 0x89, 0x04, 0x24, 0x48, 0x83, 0xC0, 3,
+     0x48, 0x89, 0x44, 0x24, 8, 0x48, 0xFF, 0xC0, 0x48, 0x89, 0x44, 0x24, 16,
+     0x31, 0xD2, 0x48, 0x89, 0x54, 0x24, 24, 0x48, 0x89, 0x54, 0x24, 32,
+     /* ppoll(fds, 3, ebx ? &zero : NULL, NULL) */
+     0x85, 0xDB, 0x74, 5, 0x48, 0x8D, 0x54, 0x24, 24, 0x48, 0x89, 0xE7, 0xBE, 3, 0, 0, 0,
+     0x45, 0x31, 0xD2, 0xB8, 0x0F, 1, 0, 0, 0x0F, 0x05,
+     0x66, 0x83, 0x7C, 0x24, 22, 0, 0x75, 0x61,           /* if (fds[2].revents) quit */
+     0x48, 0x8D, 0x74, 0x24, 40,                          /* buffer */
+     0x66, 0x83, 0x7C, 0x24, 6, 0, 0x74, 0x21,            /* if (!fds[0].revents) children */
+     0x31, 0xFF, 0xBA, 1, 0, 0, 0, 0x31, 0xC0, 0x0F, 0x05, 0xFF, 0xC8, 0x75, 0x45, /* read(0) */
+     0x0F, 0xB6, 0x74, 0x24, 40, 0x48, 0x83, 0xCF, 0xFF, 0xB8, 62, 0, 0, 0, 0x0F, 0x05, /* kill */
+     0xEB, 0x84,                                          /* again */
+     /* children: if (!ebx) read(3, buffer, 128) */
+     0x85, 0xDB, 0x75, 14, 0xBF, 3, 0, 0, 0, 0xBA, 128, 0, 0, 0, 0x31, 0xC0, 0x0F, 0x05,
+     /* ebx = wait4(-1, NULL, __WALL | WNOHANG, NULL) > 0; again */
+     0x48, 0x83, 0xCF, 0xFF, 0x31, 0xF6, 0xBA, 1, 0, 0, 0x40, 0x45, 0x31, 0xD2,
+     0xB8, 61, 0, 0, 0, 0x0F, 0x05, 0x31, 0xDB, 0x85, 0xC0, 0x0F, 0x9F, 0xC3,
+     0xE9, 0x51, 0xFF, 0xFF, 0xFF,
+     0x31, 0xFF, 0xB8, 231, 0, 0, 0, 0x0F, 0x05,          /* quit: exit_group(0) */
+     0, 0, 0, 0, 0, 0, 0}
+#else
+    {0xD102C3FFu, 0xD2800013u, 0xD2C00029u, 0x91000D2Au, 0xA9002BE9u, 0x9100112Au, 0xA9017FEAu,
+     0xF90013FFu, 0x910063E9u, 0xF100027Fu, 0x9A9F1122u, 0x910003E0u, 0xD2800061u, 0xD2800003u,
+     0xD2800928u, 0xD4000001u,                            /* ppoll, as above */
+     0x79402FE9u, 0x350003C9u, 0x9100A3E1u, 0x79400FE9u, 0x34000189u,
+     0xD2800000u, 0xD2800022u, 0xD28007E8u, 0xD4000001u, 0xF100041Fu, 0x540002A1u, /* read(0) */
+     0x3940A3E1u, 0x92800000u, 0xD2801028u, 0xD4000001u, 0x17FFFFE3u,              /* kill */
+     0xB50000B3u, 0xD2800060u, 0xD2801002u, 0xD28007E8u, 0xD4000001u,              /* read(3) */
+     0x92800000u, 0xD2800001u, 0xD2800022u, 0xF2A80002u, 0xD2800003u, 0xD2802088u, 0xD4000001u,
+     0x7100001Fu, 0x9A9FD7F3u, 0x17FFFFD4u,               /* wait4; again */
+     0xD2800000u, 0xD2800BC8u, 0xD4000001u}               /* exit_group(0) */
+#endif
+};
+#else
+#define SBX__HAS_IMAGE 0
+#endif
+/* clang-format on */
+
+/* In memory of its own; -1 where that cannot be. Newer kernels want to hear that it will be run. */
+static int sbx__open_image(int least) {
+    int fd = -1;
+#if SBX__HAS_IMAGE
+    struct rlimit most; /* past the host's own limit on files writing would raise SIGXFSZ */
+    if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur < sizeof sbx__image) return -1;
+    fd = (int)syscall(SYS_memfd_create, "sbx-init", SBX__MFD_CLOEXEC | SBX__MFD_EXEC);
+    if (fd < 0 && errno == EINVAL)
+        fd = (int)syscall(SYS_memfd_create, "sbx-init", SBX__MFD_CLOEXEC);
+    fd = sbx__move_up(fd, least);
+    if (fd >= 0 && write(fd, &sbx__image, sizeof sbx__image) != (ssize_t)sizeof sbx__image)
+        sbx__close(&fd);
+#endif
+    (void)least;
+    return fd;
+}
+
+/* ---- plan ---- */
+
+static void sbx__tree_clear(sbx__plan *p, sbx *b) {
+    p->tree.life = p->tree.null = p->tree.timer = p->tree.children = p->tree.image = -1;
+    p->tree.gate[0] = p->tree.gate[1] = p->tree.init_fd = p->tree.pid_fd = p->tree.proc = -1;
+    b->tree.life = b->tree.timer = b->tree.proc = -1;
+}
+
+/* The deadline of pid 1 is later than the host's: it has to act only if the host cannot. */
+static long long sbx__tree_late(const sbx *b) {
+    if (b->deadline == SBX__NEVER) return SBX__NEVER;
+    return b->deadline + b->cfg.grace_ms * 1000 + 2 * SBX__SECOND;
+}
+
+static void sbx__tree_set_deadline(sbx *b) {
+    long when[4]; /* struct itimerspec; all zero = never */
+    long long at = sbx__tree_late(b);
+    if (b->tree.timer < 0) return;
+    memset(when, 0, sizeof when);
+    if (at != SBX__NEVER) {
+        when[2] = (long)(at / SBX__SECOND);
+        when[3] = (long)(at % SBX__SECOND) * 1000;
+    }
+    syscall(SYS_timerfd_settime, b->tree.timer, SBX__TFD_ABSOLUTE, when, NULL);
+}
+
+/* The descriptors of pid 1. Those that stay in the host with other numbers are b's. */
+static int sbx__tree_open(sbx__plan *p, sbx *b) {
+    unsigned long chld[128 / (8 * sizeof(unsigned long)) + 1]; /* the kernel's sigset_t */
+    int least = p->low + 2;
+    memset(chld, 0, sizeof chld);
+    chld[(SIGCHLD - 1) / (8 * sizeof(unsigned long))] |=
+        1ul << (SIGCHLD - 1) % (8 * sizeof(unsigned long));
+    if (!sbx__pipe(&p->tree.life, &b->tree.life, least)) return 0;
+    if (!sbx__nonblocking(b->tree.life)) return 0;
+    p->tree.null = sbx__open_null(least);
+    if (p->tree.null < 0) return 0;
+
+    b->tree.timer = sbx__move_up(
+        (int)syscall(SYS_timerfd_create, CLOCK_MONOTONIC, O_CLOEXEC | O_NONBLOCK), least);
+    p->tree.children = sbx__move_up(
+        (int)syscall(SYS_signalfd4, -1, chld, SBX__SIGNALS / 8L, O_CLOEXEC | O_NONBLOCK), least);
+    if (b->tree.timer < 0 || p->tree.children < 0) return 0;
+    p->tree.timer = b->tree.timer;
+    p->tree.image = sbx__open_image(least);
+    return 1;
+}
+
+/* A program behind the gate is started when the entering process is gone, and no longer counts
+   among the `processes` of the tree; a function, because it shares that process's memory. */
+static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r) {
+    if (p->cfg.contain == SBX_CONTAIN_GROUP) return 1;
+    if (!sbx__has_proc()) { /* whoever is left behind could not be found */
+        if (p->cfg.contain == SBX_CONTAIN_AUTO && !p->cfg.policy) return 1;
+        return sbx__refuse(r, p->cfg.policy ? SBX_STEP_POLICY : SBX_STEP_CONTAIN, ESRCH,
+                           "%s needs a PID namespace, and none can be had: /proc is missing, or "
+                           "speaks of other processes",
+                           p->cfg.policy ? "policy" : "contain = SBX_CONTAIN_TREE");
+    }
+
+    p->in_tree = 1;
+    p->tree.user_ns = geteuid() != 0; /* root needs none, so that ids stay what they are */
+    snprintf(p->tree.uid_map, sizeof p->tree.uid_map, "%u %u 1", (unsigned)geteuid(),
+             (unsigned)geteuid());
+    snprintf(p->tree.gid_map, sizeof p->tree.gid_map, "%u %u 1", (unsigned)getegid(),
+             (unsigned)getegid());
+    if (sbx__tree_open(p, b) && ((!p->fn && (p->cfg.processes < 0 || !p->tree.user_ns)) ||
+                                 sbx__pipe(&p->tree.gate[0], &p->tree.gate[1], p->low + 2)))
+        return 1;
+    return sbx__refuse(r, SBX_STEP_IO, errno, "no descriptors for the tree: %s", strerror(errno));
+}
+
+/* In a user namespace of its own pid 1 is the only one. */
+static long long sbx__tree_tasks(const sbx__plan *p) {
+    return p->in_tree && p->tree.user_ns ? 1 : sbx__user_tasks();
+}
+
+/* ---- pid 1, from clone to its program. Async-signal-safe, as everything up to exec ---- */
+
+/* The program has the same user, but no capability: one keeps pid 1 from being traced by it. */
+static void sbx__guard_init(void) {
+    unsigned caps[8]; /* struct __user_cap_header_struct, then twice the data */
+    memset(caps, 0, sizeof caps);
+    caps[0] = SBX__CAP_VERSION;
+    caps[2] = caps[3] = caps[4] = 1u << SBX__CAP_SYS_PTRACE; /* effective, permitted, inheritable */
+    if (syscall(SYS_capset, caps, caps + 2) == 0)
+        prctl(SBX__PR_CAP_AMBIENT, SBX__PR_CAP_AMBIENT_RAISE, SBX__CAP_SYS_PTRACE, 0, 0);
+}
+
+/* The same as the image above, for a pid 1 that is a copy of the host. */
+static void sbx__init_loop(void) {
+    static const struct timespec at_once = {0, 0};
+    struct pollfd fds[3];
+    char text[128];
+    int more = 0, i;
+    for (;;) {
+        for (i = 0; i < 3; i++) {
+            fds[i].fd = i == 0 ? SBX__INIT_LIFE : i == 1 ? SBX__INIT_CHILDREN : SBX__INIT_TIMER;
+            fds[i].events = POLLIN;
+            fds[i].revents = 0;
+        }
+        ppoll(fds, 3, more ? &at_once : NULL, NULL);
+        if (fds[2].revents) return;
+        if (fds[0].revents) {
+            if (read(SBX__INIT_LIFE, text, 1) != 1) return;
+            kill(-1, text[0]);
+            continue;
+        }
+        if (!more && read(SBX__INIT_CHILDREN, text, sizeof text) < 0) more = 0;
+        more = wait4(-1, NULL, SBX__WALL | WNOHANG, NULL) > 0;
+    }
+}
+
+static void sbx__tree_failed(sbx__plan *p, int which) {
+    p->tree.failure.step = SBX_STEP_CONTAIN;
+    p->tree.failure.error = errno;
+    p->tree.failure.which = which;
+}
+
+enum { SBX__TREE_ENTER, SBX__TREE_INIT, SBX__TREE_EXEC }; /* what failed */
+
+/* Every signal stays blocked: none concerns pid 1 but SIGKILL, which cannot be. */
+static int sbx__tree_init(void *arg) {
+    /* $0 of the shell is its name; it reads signals as words, and does not wait for orphans. */
+    static const char *const shell[] = {"sh", "-c", "while read n; do kill -s \"$n\" -- -1; done",
+                                        NULL};
+    static const char *const name[] = {"sbx-init", NULL};
+    sbx__plan *p = (sbx__plan *)arg;
+    struct sigaction ignore;
+    int ok = sbx__new_session() && sbx__dup(p->tree.life, SBX__INIT_LIFE, 0) >= 0 &&
+             sbx__dup(p->tree.null, 1, 0) >= 0 && sbx__dup(p->tree.null, 2, 0) >= 0 &&
+             sbx__dup(p->tree.children, SBX__INIT_CHILDREN, 0) >= 0 &&
+             sbx__dup(p->tree.timer, SBX__INIT_TIMER, 0) >= 0 &&
+             (p->tree.image < 0 || sbx__dup(p->tree.image, SBX__INIT_IMAGE, O_CLOEXEC) >= 0) &&
+             chdir("/") == 0; /* no directory is kept busy */
+    if (!ok) {
+        sbx__tree_failed(p, SBX__TREE_INIT);
+        sbx__quit(126);
+    }
+
+    sbx__close_from(p->tree.image < 0 ? SBX__INIT_IMAGE : SBX__INIT_IMAGE + 1);
+    if (p->tree.user_ns) sbx__guard_init();
+    if (p->tree.image >= 0)
+        syscall(SYS_execveat, SBX__INIT_IMAGE, "", name, name + 1, SBX__AT_EMPTY_PATH);
+    else if (p->tree.shell) {
+        memset(&ignore, 0, sizeof ignore); /* orphans that end are collected by the kernel */
+        ignore.sa_handler = SIG_IGN;
+        sigaction(SIGCHLD, &ignore, NULL);
+        execve(p->tree.shell, (char *const *)shell, (char *const *)name + 1);
+    } else {
+        sbx__init_loop();
+        sbx__quit(0);
+    }
+    sbx__tree_failed(p, SBX__TREE_EXEC);
+    sbx__quit(126);
+    return 0;
+}
+
+/* ---- the entering process ---- */
+
+static int sbx__tree_spaces(const sbx__plan *p) {
+    return SBX__CLONE_NEWPID | (p->tree.user_ns ? SBX__CLONE_NEWUSER : 0);
+}
+
+static int sbx__map_ids(const sbx__plan *p) {
+    if (!p->tree.user_ns) return 1;
+    sbx__put("/proc/self/setgroups", "deny");
+    return sbx__put("/proc/self/uid_map", p->tree.uid_map) &&
+           sbx__put("/proc/self/gid_map", p->tree.gid_map);
+}
+
+/* Runs in the host's memory and with its descriptor table, while the host waits: so what it makes
+   shows up there, a pidfd too, and no other process can use up what passing descriptors needs. pid
+   1 and the program are the host's children, not its own. */
+static int sbx__tree_enter(void *arg) {
+    sbx__plan *p = (sbx__plan *)arg;
+    int flags = SBX__CLONE_PARENT | SBX__CLONE_PIDFD | SIGCHLD;
+    int shared = p->tree.image >= 0 || p->tree.shell ? SBX__CLONE_VM | SBX__CLONE_VFORK : 0;
+    pid_t pid = -1;
+    if (syscall(SYS_unshare, sbx__tree_spaces(p)) == 0 && sbx__map_ids(p))
+        pid = clone(sbx__tree_init, sbx__stack_top(p), flags | shared, p, &p->tree.init_fd);
+    if (pid < 0) {
+        sbx__tree_failed(p, SBX__TREE_ENTER);
+        sbx__quit(1);
+    }
+    p->tree.init = (int)pid;
+    if (p->fn || p->tree.failure.step) sbx__quit(0); /* a function enters by itself */
+
+    /* The program shares this memory until exec, and the host's descriptors until it parts. */
+    p->tree.before_exec = 1;
+    flags |= SBX__CLONE_VM | SBX__CLONE_FILES | SBX__CLONE_CLEARTID;
+    if (p->tree.gate[0] < 0) flags |= SBX__CLONE_VFORK;
+    pid = clone(sbx__child, sbx__stack_top(p), flags, p, &p->tree.pid_fd, (void *)NULL,
+                &p->tree.before_exec);
+    if (pid < 0) sbx__tree_failed(p, SBX__TREE_ENTER);
+    else p->tree.pid = (int)pid;
+    sbx__quit(0);
+    return 0;
+}
+
+/* ---- a function enters: a copy of the host goes in, and makes the process that runs it ---- */
+
+enum { SBX__TOLD_PID = 1, SBX__TOLD_PROC, SBX__TOLD_NOTICE, SBX__TOLD_READY };
+
+static void sbx__tell_host(const sbx__plan *p, int what, int value) {
+    sbx__failure record;
+    memset(&record, 0, sizeof record);
+    record.which = what;
+    record.error = value;
+    if (write(p->report, &record, sizeof record) != (ssize_t)sizeof record) sbx__quit(126);
+}
+
+/* Where the libc keeps the number of this thread, which will be another one in the tree: the kernel
+   knows with glibc; musl has it somewhere in the thread's struct. NULL = not found. */
+static int *sbx__tid_word(void) {
+    unsigned long long address = 0; /* 64 bits also from a 64-bit kernel to a 32-bit program */
+    int mine = (int)syscall(SYS_gettid), *word = NULL;
+    if (prctl(SBX__PR_GET_TID_ADDRESS, &address, 0, 0, 0) == 0) word = (int *)(size_t)address;
+    if (word && *word == mine) return word;
+#ifndef __GLIBC__
+    for (word = (int *)(size_t)pthread_self(); word < (int *)(size_t)pthread_self() + 64; word++)
+        if (*word == mine) return word;
+#endif
+    return NULL;
+}
+
+/* The function takes over the copy that this process is, and needs a stack as large as it is used
+   to, with a page below that ends it. */
+static void sbx__tree_enter_copy(sbx__plan *p) {
+    int flags = SBX__CLONE_VM | SBX__CLONE_PARENT, *tid = sbx__tid_word();
+    char *room = (char *)mmap(NULL, p->call.stack, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_STACK, -1, 0);
+    pid_t pid = -1;
+    if (room == (char *)MAP_FAILED) sbx__quit_with(p->report, SBX_STEP_MEMORY, 0);
+    mprotect(room, 4096, PROT_NONE);
+    syscall(SYS_set_tid_address, NULL); /* else the end of this process would clear it */
+    if (tid) flags |= SBX__CLONE_SETTID | SBX__CLONE_CLEARTID;
+
+    if (syscall(SYS_setns, p->tree.init_fd, sbx__tree_spaces(p)) == 0)
+        pid = clone(sbx__child, room + p->call.stack, flags | SIGCHLD, p, (void *)NULL,
+                    (void *)NULL, tid);
+    if (pid < 0) sbx__quit_with(p->report, SBX_STEP_SPAWN, 0);
+    sbx__tell_host(p, SBX__TOLD_PID, (int)pid);
+    sbx__quit(0);
+}
+
+/* A descriptor of the function, before it begins. */
+static int sbx__tree_fetch(int pidfd, int number) {
+    int fd = number < 0 ? -1 : (int)syscall(SBX__NR_pidfd_getfd, pidfd, number, 0);
+    return sbx__move_up(fd, 3);
+}
+
+/* Listens until the function is ready to begin, or has ended. */
+static pid_t sbx__tree_listen(sbx__plan *p, sbx *b) {
+    int proc = -1, notice = -1, ready = 0;
+    struct pollfd fds[2];
+    sbx__failure f;
+    pid_t pid = 0;
+    sbx__close(&p->report);
+    while (!ready && !b->failure.step) {
+        ssize_t n = read(b->fd[SBX__REPORT], &f, sizeof f);
+        if (n == (ssize_t)sizeof f) {
+            if (f.step) b->failure = f;
+            else if (f.which == SBX__TOLD_PID) pid = (pid_t)f.error;
+            else if (f.which == SBX__TOLD_PROC) proc = f.error;
+            else if (f.which == SBX__TOLD_NOTICE) notice = f.error;
+            else ready = 1;
+            continue;
+        }
+        if (n >= 0 || (errno != EAGAIN && errno != EINTR)) break;
+        if (pid > 0 && p->tree.pid_fd < 0) p->tree.pid_fd = sbx__open_pidfd(pid);
+        fds[0].fd = b->fd[SBX__REPORT];
+        fds[1].fd = p->tree.pid_fd;
+        fds[0].events = fds[1].events = POLLIN;
+        fds[0].revents = fds[1].revents = 0;
+        if (poll(fds, 2, -1) > 0 && fds[1].revents && !fds[0].revents) break; /* it has ended */
+    }
+    if (!ready && !b->failure.step) {
+        b->failure.step = SBX_STEP_SPAWN;
+        b->failure.error = ECHILD;
+    }
+
+    if (ready) p->tree.proc = sbx__tree_fetch(p->tree.pid_fd, proc);
+    if (ready) p->policy.notice = sbx__tree_fetch(p->tree.pid_fd, notice);
+    return pid;
+}
+
+/* ---- spawn ---- */
+
+/* Ends the namespace: two ways, since pid 1 may be stopped, and the call may be missing. pid 1 has
+   to get the CPU once more to die, and a root program may have put it behind everybody else
+   (SCHED_IDLE): so it is made an ordinary process again. */
+static void sbx__tree_end_init(pid_t init, int pidfd, int *life) {
+    int ordinary = 0; /* struct sched_param */
+    sbx__close(life);
+    if (syscall(SYS_sched_setscheduler, init, 0, &ordinary) == 0)
+        setpriority(PRIO_PROCESS, (id_t)init, 0);
+    if (sbx__pidfd_signal(pidfd, SIGKILL, 0) < 0) kill(init, SIGKILL);
+}
+
+/* What one try has made goes again. */
+static void sbx__tree_undo(sbx__plan *p) {
+    long long limit = sbx__now() + SBX__STUCK_WAIT;
+    int none = -1;
+    if (p->tree.init > 0) {
+        sbx__tree_end_init((pid_t)p->tree.init, p->tree.init_fd, &none);
+        while (sbx__collect((pid_t)p->tree.init, WNOHANG, NULL) == 0 && sbx__now() < limit)
+            sbx__nap();
+    }
+    p->tree.init = 0;
+    sbx__close(&p->tree.init_fd);
+}
+
+static void sbx__tree_once(sbx__plan *p) {
+    pid_t entering = clone(sbx__tree_enter, sbx__stack_top(p),
+                           SBX__CLONE_VM | SBX__CLONE_VFORK | SBX__CLONE_FILES, p);
+    if (entering < 0) sbx__tree_failed(p, SBX__TREE_ENTER);
+    else sbx__collect(entering, 0, NULL);
+    if (p->tree.init == 0 && !p->tree.failure.step) { /* somebody killed it */
+        errno = ECHILD;
+        sbx__tree_failed(p, SBX__TREE_ENTER);
+    }
+}
+
+/* Another way in, if there is one: pid 1 as a shell or as a copy; root with a user namespace. */
+static int sbx__tree_other_way(sbx__plan *p) {
+    if (p->tree.failure.which == SBX__TREE_EXEC) {
+        if (p->tree.image >= 0 && access("/bin/sh", X_OK) == 0) p->tree.shell = "/bin/sh";
+        else p->tree.shell = NULL;
+        sbx__close(&p->tree.image);
+        return 1;
+    }
+    if (p->tree.user_ns || p->tree.failure.which != SBX__TREE_ENTER) return 0;
+    return p->tree.user_ns = 1;
+}
+
+/* The program waits at the gate until the entering process is gone. It still shares our memory,
+   plan and all: this thread waits for its exec, as it would for a vfork, and changes nothing
+   meanwhile. The kernel clears the word when the program lets go of the memory. */
+static void sbx__tree_open_gate(sbx__plan *p, sbx *b) {
+    volatile int *word = &p->tree.before_exec;
+    ssize_t n;
+    int value;
+    if (p->tree.gate[1] < 0) return;
+    do n = write(p->tree.gate[1], "", 1);
+    while (n < 0 && errno == EINTR);
+    if (n != 1 && !b->failure.step) { /* it would wait for ever */
+        b->failure.step = SBX_STEP_IO;
+        b->failure.error = errno;
+    }
+    if (b->failure.step) sbx__pidfd_signal(p->tree.pid_fd, SIGKILL, 0);
+    while (!p->fn && (value = *word) != 0)
+        syscall(SYS_futex, word, SBX__FUTEX_WAIT, value, NULL, NULL, 0);
+}
+
+static pid_t sbx__tree_enter_function(sbx__plan *p, sbx *b) {
+    pid_t entering = fork();
+    if (entering == 0) sbx__tree_enter_copy(p);
+    if (entering < 0) return -1;
+    sbx__collect(entering, 0, NULL);
+    return sbx__tree_listen(p, b);
+}
+
+static pid_t sbx__tree_spawn(sbx__plan *p, sbx *b) {
+    pid_t pid = 0;
+    int tries;
+    sbx__tree_set_deadline(b);
+    if (p->tree.image < 0 && access("/bin/sh", X_OK) == 0) p->tree.shell = "/bin/sh";
+    for (tries = 0; tries < 4; tries++) {
+        memset(&p->tree.failure, 0, sizeof p->tree.failure);
+        sbx__tree_once(p);
+        if (!p->tree.failure.step || p->tree.pid > 0) break;
+        sbx__tree_undo(p);
+        if (!sbx__tree_other_way(p)) break;
+    }
+
+    b->tree.init = (pid_t)p->tree.init;
+    b->fd[SBX__PID1] = sbx__move_up(p->tree.init_fd, 3);
+    b->tree.lines = p->tree.shell != NULL;
+    if (p->tree.failure.step) b->failure = p->tree.failure;
+    else pid = p->fn ? sbx__tree_enter_function(p, b) : (pid_t)p->tree.pid;
+    p->tree.init_fd = -1;
+    if (pid > 0) b->enforced |= SBX_BY_TREE;
+
+    if (pid > 0 || p->tree.pid_fd >= 0) sbx__tree_open_gate(p, b);
+    b->tree.proc = sbx__move_up(p->tree.proc, 3);
+    b->fd[SBX__EXIT] = p->tree.pid_fd;
+    p->tree.pid_fd = p->tree.proc = -1;
+    return pid;
+}
+
+/* Only "not available here" makes AUTO the group (step CONTAIN); a shortage is an error. */
+static int sbx__is_shortage(int error) {
+    char most[32];
+    if (error == ENOSPC) /* no more namespaces; 0 allowed means that there are none at all */
+        return sbx__read_file(AT_FDCWD, "/proc/sys/user/max_user_namespaces", most, sizeof most) &&
+               atoi(most) > 0;
+    return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE ||
+           error == ECHILD || error == EINTR;
+}
+
+static void sbx__tree_refuse(const sbx__plan *p, const sbx__failure *f, sbx_result *r) {
+    const char *what = p->cfg.policy ? "policy" : "contain = SBX_CONTAIN_TREE", *hint = "";
+    if (sbx__is_shortage(f->error)) {
+        sbx__refuse(r, f->error == EMFILE || f->error == ENFILE ? SBX_STEP_IO : SBX_STEP_SPAWN,
+                    f->error, "the tree could not be made: %s", strerror(f->error));
+        return;
+    }
+    if (geteuid() != 0) hint = " (allow user namespaces, or run as root)";
+    sbx__refuse(r, p->cfg.policy ? SBX_STEP_POLICY : SBX_STEP_CONTAIN, f->error,
+                "%s needs a PID namespace, and none can be had: %s%s", what, strerror(f->error),
+                hint);
+}
+
+/* ---- child: in the program's process, before exec ---- */
+
+static int sbx__drop_caps(void) {
+    unsigned caps[8]; /* struct __user_cap_header_struct, then twice the data */
+    memset(caps, 0, sizeof caps);
+    caps[0] = SBX__CAP_VERSION;
+    return syscall(SYS_capset, caps, caps + 2) == 0;
+}
+
+/* A /proc that shows the numbers the tree itself knows; it is also the host's eye, which cannot be
+   put out. Some containers refuse that; without a policy the host's then stays visible, which
+   contains no less. */
+static void sbx__tree_own_proc(sbx__plan *p) {
+    unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    if (syscall(SYS_unshare, SBX__CLONE_NEWNS) != 0) return;
+    if (mount("none", "/", "none", MS_REC | MS_SLAVE, "") != 0) return;
+    if (mount("proc", "/proc", "proc", flags, "") == 0)
+        p->tree.proc = open("/proc", SBX__O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static sbx_step sbx__tree_child(sbx__plan *p) {
+    char byte;
+    if (!p->in_tree) return SBX_STEP_NONE;
+    while (!p->fn && p->tree.gate[0] >= 0 && read(p->tree.gate[0], &byte, 1) < 0 && errno == EINTR)
+        ;
+    if (p->cfg.policy) return sbx__policy_view(p);
+    sbx__tree_own_proc(p);
+    if (p->tree.user_ns && getuid() != 0) sbx__drop_caps(); /* exec would drop them too */
+    return SBX_STEP_NONE;
+}
+
+/* A program leaves the table that it shares with the host. A function tells the host what it has
+   opened, and waits until the process that entered with it is gone. A byte tells that, not the end
+   of the pipe: a copy of the host, from another thread, may hold it open. */
+static sbx_step sbx__tree_part(sbx__plan *p) {
+    unsigned unshare_only = 2; /* CLOSE_RANGE_UNSHARE, and a number that nobody has */
+    char byte;
+    ssize_t n;
+    if (!p->in_tree) return SBX_STEP_NONE;
+    if (!p->fn) {
+        if (syscall(SBX__NR_close_range, INT_MAX, INT_MAX, unshare_only) == 0) return SBX_STEP_NONE;
+        return syscall(SYS_unshare, SBX__CLONE_FILES) == 0 ? SBX_STEP_NONE : SBX_STEP_IO;
+    }
+    sbx__tell_host(p, SBX__TOLD_PROC, p->tree.proc);
+    sbx__tell_host(p, SBX__TOLD_NOTICE, p->policy.notice);
+    sbx__tell_host(p, SBX__TOLD_READY, 0);
+    do n = read(p->tree.gate[0], &byte, 1);
+    while (n < 0 && errno == EINTR);
+    return n == 1 ? SBX_STEP_NONE : SBX_STEP_IO;
+}
+
+/* ---- while it runs, and its end ---- */
+
+static int sbx__tree_proc(const sbx *b) { return b->tree.proc; }
+
+static int sbx__tree_signal(sbx *b, int number) {
+    const char *text = number == SIGTERM ? "TERM\n" : "CONT\n";
+    char byte = (char)number;
+    if (!b->tree.init || b->tree.life < 0) return 0;
+    if (b->tree.lines) return sbx__write_quietly(b->tree.life, text, 5) == 5;
+    return sbx__write_quietly(b->tree.life, &byte, 1) == 1;
+}
+
+/* Did pid 1's own timer end the tree? */
+static int sbx__tree_timed_out(sbx *b, long long now) {
+    if (!b->tree.init || b->seen.signal != SIGKILL) return 0;
+    if (now < sbx__tree_late(b) - 3 * SBX__SECOND / 2) return 0;
+    if (b->ended > sbx__tree_late(b)) b->ended = sbx__tree_late(b);
+    return 1;
+}
+
+static void sbx__tree_kill(sbx *b) {
+    if (b->tree.init) sbx__tree_end_init(b->tree.init, b->fd[SBX__PID1], &b->tree.life);
+}
+
+/* Whoever is alive besides pid 1, in the tree's own /proc, or by namespace in the host's. */
+static int sbx__tree_alone(sbx *b) {
+    int pid, own = b->tree.proc >= 0, proc = own ? b->tree.proc : sbx__open_proc(), alive = 0;
+    unsigned long long ours = own ? 0 : sbx__pid_ns(proc, (int)b->tree.init, 0);
+    DIR *dir = sbx__list(proc, ".");
+    sbx__task t;
+    if (!b->tree.init) alive = -1;
+    else if (!dir) alive = 1; /* what cannot be seen is not nobody */
+    while (dir && alive == 0 && (pid = sbx__next_pid(dir)) != 0) {
+        if (pid == (own ? 1 : (int)b->tree.init)) continue;
+        if (!sbx__proc_stat(proc, pid, &t) || t.dead) continue;
+        if (own || sbx__pid_ns(proc, pid, 0) == ours) alive = 1;
+    }
+    if (dir) closedir(dir);
+    if (!own) sbx__close(&proc);
+    return alive < 0 ? -1 : !alive;
+}
+
+/* Is a process in that namespace, or in one below it? */
 static int sbx__is_inside(int proc, int pid, unsigned long long ns) {
     unsigned long long of = 1;
     int level;
@@ -1978,34 +4179,499 @@ static int sbx__is_inside(int proc, int pid, unsigned long long ns) {
    until the host collects them. They are told by their namespace, not by their number. */
 static void sbx__collect_strays(const sbx *b) {
     int pid, proc = sbx__open_proc();
-    unsigned long long ours = sbx__pid_ns(proc, (int)b->init, 0);
+    unsigned long long ours = sbx__pid_ns(proc, (int)b->tree.init, 0);
     DIR *dir = ours ? sbx__list(proc, ".") : NULL;
     sbx__task t;
     while (dir && (pid = sbx__next_pid(dir)) != 0)
-        if (pid != (int)b->init && sbx__proc_stat(proc, pid, &t) && t.parent == (int)getpid() &&
-            sbx__is_inside(proc, pid, ours))
+        if (pid != (int)b->tree.init && pid != (int)b->pid && sbx__proc_stat(proc, pid, &t) &&
+            t.parent == (int)getpid() && sbx__is_inside(proc, pid, ours))
             sbx__collect((pid_t)pid, WNOHANG, NULL);
     if (dir) closedir(dir);
     sbx__close(&proc);
 }
 
-#else
-static int sbx__can_watch(void) { return 0; }
-static long long sbx__user_tasks(void) { return 0; }
-static int sbx__start_init(sbx__plan *p, sbx *b) {
-    (void)p;
-    (void)b;
-    errno = ENOSYS;
-    return 0;
+/* pid 1 is gone only when all of its namespace is. */
+static int sbx__tree_gone(sbx *b, long long now) {
+    if (!b->tree.init) return -1;
+    if (now > b->ended + 5000) sbx__collect_strays(b);
+    if (sbx__collect(b->tree.init, WNOHANG, &b->tree.usage) == 0) return 0;
+    b->tree.init = 0;
+    return 1;
 }
-static void sbx__kill_init(sbx *b) { (void)b; }
-static void sbx__end_init(sbx *b) { (void)b; }
-static void sbx__collect_strays(const sbx *b) { (void)b; }
+
+static void sbx__tree_free_plan(sbx__plan *p) {
+    sbx__close(&p->tree.life);
+    sbx__close(&p->tree.null);
+    sbx__close(&p->tree.children);
+    sbx__close(&p->tree.image);
+    sbx__close(&p->tree.gate[0]);
+    sbx__close(&p->tree.gate[1]);
+    sbx__close(&p->tree.proc);
+}
+
+static void sbx__tree_free(sbx *b) {
+    long long limit = sbx__now() + SBX__STUCK_WAIT;
+    if (b->tree.init > 0) sbx__tree_kill(b);
+    while (b->tree.init > 0 && !(b->seen.saw & SBX_SAW_STUCK) &&
+           sbx__collect(b->tree.init, WNOHANG, NULL) == 0 && sbx__now() < limit)
+        sbx__nap();
+    sbx__close(&b->tree.life);
+    sbx__close(&b->tree.timer);
+    sbx__close(&b->tree.proc);
+}
+
+#else
+
+static void sbx__tree_clear(sbx__plan *p, sbx *b) { (void)p, (void)b; }
+static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r) {
+    (void)b;
+    if (p->cfg.contain != SBX_CONTAIN_TREE) return 1;
+    return sbx__refuse(r, SBX_STEP_CONTAIN, ENOSYS,
+                       "contain = SBX_CONTAIN_TREE needs a PID namespace: %s",
+                       SBX__LINUX ? "compiled out by SBX_NO_TREE" : "only Linux has them");
+}
+static long long sbx__tree_tasks(const sbx__plan *p) { return p ? sbx__user_tasks() : 0; }
+static pid_t sbx__tree_spawn(sbx__plan *p, sbx *b) { return p && b ? -1 : 0; }
+static sbx_step sbx__tree_child(sbx__plan *p) { return sbx__policy_view(p); }
+static sbx_step sbx__tree_part(sbx__plan *p) { return p ? SBX_STEP_NONE : SBX_STEP_CONTAIN; }
+static void sbx__tree_refuse(const sbx__plan *p, const sbx__failure *f, sbx_result *r) {
+    (void)p, (void)f, (void)r;
+}
+static int sbx__tree_signal(sbx *b, int number) { return !b && number; }
+static void sbx__tree_set_deadline(sbx *b) { (void)b; }
+static int sbx__tree_timed_out(sbx *b, long long now) { return !b && now; }
+static void sbx__tree_kill(sbx *b) { (void)b; }
+static int sbx__tree_alone(sbx *b) { return b ? -1 : 0; }
+static int sbx__tree_gone(sbx *b, long long now) { return b && now ? -1 : 0; }
+static int sbx__tree_proc(const sbx *b) { return b ? -1 : 0; }
+static void sbx__tree_free_plan(sbx__plan *p) { (void)p; }
+static void sbx__tree_free(sbx *b) { (void)b; }
 #endif
 
-/* ==== cgroup: exact limits and counts, where the host was given a directory (Linux) ========== */
+/* ==== wing: watch. Memory and CPU time of the whole tree, from /proc ========================= */
 
-#if SBX__LINUX
+/* The kernel's own limits bind one process each. Here everybody of the tree is looked at, some
+   hundred times a second, and added up: what they use, and what those have used that are gone. */
+
+#if SBX__HAS_WATCH
+
+#define SBX__PART 20 /* looks take at most one part in so many of a CPU */
+#define SBX__SAVED 50000LL /* as much again for closer looks, which can be saved up, in us */
+
+static void sbx__watch_clear(sbx *b) {
+    b->watch.proc = -1;
+    b->watch.peak = -1;
+}
+
+static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r) {
+    int wanted = p->cfg.memory_bytes >= 0 || p->cfg.cpu_ms >= 0;
+    (void)r;
+    if (!wanted || b->enforced & SBX_BY_CGROUP || !sbx__has_proc()) return 1;
+    b->watch.on = 1;
+    b->enforced |= SBX_BY_WATCH;
+    return 1;
+}
+
+static void sbx__watch_begin(sbx *b) {
+    struct rusage host;
+    if (getrusage(RUSAGE_SELF, &host) == 0) b->watch.host_peak = sbx__maxrss(&host);
+    if (b->enforced & SBX_BY_CGROUP) return;
+    b->watch.step = SBX__LOOK / 2; /* a shorter select() costs more than it tells */
+    b->wing_at = sbx__now() + b->watch.step;
+    b->watch.looked_at = b->started;
+    b->watch.budget = SBX__SAVED;
+}
+
+/* ---- who belongs to it ---- */
+
+static sbx__task *sbx__task_of(const sbx__tasks *list, int pid) {
+    int low = 0, high = list->count; /* /proc lists them in rising order */
+    while (low < high) {
+        int mid = low + (high - low) / 2;
+        if (list->at[mid].pid < pid) low = mid + 1;
+        else high = mid;
+    }
+    return low < list->count && list->at[low].pid == pid ? &list->at[low] : NULL;
+}
+
+static int sbx__task_add(sbx__tasks *list, const sbx__task *t) {
+    if (list->count == list->capacity) {
+        int capacity = list->capacity ? 2 * list->capacity : 64;
+        sbx__task *at = (sbx__task *)SBX_REALLOC(list->at, (size_t)capacity * sizeof *at);
+        if (!at) return 0;
+        list->at = at;
+        list->capacity = capacity;
+    }
+    list->at[list->count++] = *t;
+    return 1;
+}
+
+/* A thread of the process that is not its first one; 0 = none. */
+static int sbx__other_thread(int proc, int pid) {
+    char path[32];
+    DIR *dir;
+    int thread = pid;
+    snprintf(path, sizeof path, "%d/task", pid);
+    dir = sbx__list(proc, path);
+    while (dir && thread == pid) thread = sbx__next_pid(dir);
+    if (dir) closedir(dir);
+    return thread == pid ? 0 : thread;
+}
+
+static size_t sbx__task_read(const sbx *b, const sbx__task *t, const char *name, char *text,
+                             size_t room) {
+    char path[60];
+    if (!t->thread) return sbx__proc_read(b->watch.proc, t->pid, name, text, room);
+    snprintf(path, sizeof path, "task/%d/%s", t->thread, name);
+    return sbx__proc_read(b->watch.proc, t->pid, path, text, room);
+}
+
+/* Descendants of members are members. */
+static void sbx__follow_lines(sbx__tasks *list) {
+    int i, kept = 0, more = 1;
+    while (more) {
+        more = 0;
+        for (i = 0; i < list->count; i++) {
+            sbx__task *parent = sbx__task_of(list, list->at[i].parent);
+            if (!list->at[i].member && parent && parent->member) list->at[i].member = more = 1;
+        }
+    }
+    for (i = 0; i < list->count; i++)
+        if (list->at[i].member) list->at[kept++] = list->at[i];
+    list->count = kept;
+}
+
+/* Everybody in the tree's own /proc is a member. In the host's: the program's session, every
+   descendant whose line to it is unbroken, and the orphans of pid 1. */
+static int sbx__scan(const sbx *b, sbx__tasks *list) {
+    int pid, proc = b->watch.proc, own = b->watch.self != (int)b->pid, complete = 1;
+    DIR *dir = sbx__list(proc, ".");
+    sbx__task t;
+    while (dir && (pid = sbx__next_pid(dir)) != 0) {
+        if ((own && pid == 1) || !sbx__proc_stat(proc, pid, &t)) continue;
+        if (t.thread) t.thread = sbx__other_thread(proc, pid);
+        t.member = own || t.pid == b->watch.self || t.session == b->watch.self;
+        if (b->tree.init && t.parent == (int)b->tree.init) t.member = 1;
+        complete = complete && sbx__task_add(list, &t);
+    }
+    if (!dir || closedir(dir) != 0) return 0;
+    sbx__follow_lines(list);
+    return complete;
+}
+
+/* ---- CPU time ---- */
+
+/* CPU time of the tree = the living, what they waited for, and what vanished unwaited. The ticks of
+   a vanished task are owed to its nearest living ancestor; what that one did not collect, the
+   kernel has forgotten, and it is kept here. */
+static void sbx__settle_cpu(sbx *b, const sbx__tasks *fresh) {
+    long long ticks = 0, rate = sysconf(_SC_CLK_TCK);
+    sbx__tasks *last = &b->watch.tasks;
+    int i;
+    for (i = 0; i < last->count; i++) {
+        sbx__task *old = &last->at[i], *heir = NULL, *up = old;
+        if (sbx__task_of(fresh, old->pid)) continue;
+        while (!heir && (up = sbx__task_of(last, up->parent)) != NULL)
+            heir = sbx__task_of(fresh, up->pid);
+        if (heir) heir->owed += old->cpu + old->reaped;
+        else b->watch.cpu_gone += old->cpu + old->reaped;
+    }
+
+    for (i = 0; i < fresh->count; i++) {
+        sbx__task *t = &fresh->at[i], *old = sbx__task_of(last, t->pid);
+        long long collected = t->reaped - (old ? old->reaped : 0);
+        if (t->owed > collected) b->watch.cpu_gone += t->owed - collected;
+        ticks += t->cpu + t->reaped;
+    }
+    ticks = (ticks + b->watch.cpu_gone) * (SBX__SECOND / (rate > 0 ? rate : 100));
+    if (ticks > b->watch.cpu_us) b->watch.cpu_us = ticks;
+}
+
+static long long sbx__cpu_time(void) { return sbx__clock(CLOCK_THREAD_CPUTIME_ID); }
+
+/* Renews the list of members and, with it, the CPU sum. */
+static void sbx__recount(sbx *b, long long now) {
+    long long begun = sbx__cpu_time();
+    sbx__tasks fresh;
+    memset(&fresh, 0, sizeof fresh);
+    if (sbx__scan(b, &fresh)) {
+        sbx__settle_cpu(b, &fresh);
+        SBX_FREE(b->watch.tasks.at);
+        b->watch.tasks = fresh;
+    } else {
+        SBX_FREE(fresh.at); /* no memory: the old list serves until the next look */
+    }
+    b->watch.list_at = now + (sbx__cpu_time() - begun) * SBX__PART;
+}
+
+/* ---- memory ---- */
+
+static long long sbx__kib(const char *text, const char *label) {
+    return sbx__number_after(text, label, 0) * 1024;
+}
+
+/* Page tables of the host itself: a function begins with a copy of them. */
+static long long sbx__own_tables(void) {
+    char text[16384];
+    sbx__read_file(AT_FDCWD, "/proc/self/status", text, sizeof text);
+    return sbx__kib(text, "\nVmPTE:");
+}
+
+static long long sbx__resident(const sbx *b, const sbx__task *t) {
+    char text[128], *at = text;
+    if (!sbx__task_read(b, t, "statm", text, sizeof text)) return 0;
+    strtoll(at, &at, 10);
+    return strtoll(at, NULL, 10) * sysconf(_SC_PAGESIZE);
+}
+
+/* A task's own share of its pages: divided by the number of sharers; of a function only what the
+   host does not have too. Dear: it walks the page tables. A task can hide that, not its size. */
+static void sbx__ask_share(const sbx *b, sbx__task *t) {
+    long long host = b->watch.host_peak;
+    char text[2048];
+    t->resident = sbx__resident(b, t);
+    t->share = t->pss = errno = 0;
+    if (sbx__task_read(b, t, "smaps_rollup", text, sizeof text)) {
+        t->pss = sbx__kib(text, "\nPss:") + sbx__kib(text, "\nSwapPss:");
+        t->share = t->pss;
+        if (b->call.on)
+            t->share = sbx__kib(text, "\nPrivate_Clean:") + sbx__kib(text, "\nPrivate_Dirty:") +
+                       sbx__kib(text, "\nSwapPss:");
+    } else if (errno == EACCES || errno == EPERM) { /* else it has ended meanwhile */
+        t->share = t->rss;
+        if (b->call.on) t->share = t->rss > host ? t->rss - host : 0;
+    }
+}
+
+/* The members' numbers on the host's side, where those in the tree's own /proc are others. The
+   last number of the line NSpid is the innermost namespace's. */
+static void sbx__find_hosts(sbx *b) {
+    char text[16384], *at;
+    int host, proc = sbx__open_proc();
+    unsigned long long ours = sbx__pid_ns(proc, (int)b->pid, 0);
+    DIR *dir = ours ? sbx__list(proc, ".") : NULL;
+    sbx__task *t;
+    while (dir && (host = sbx__next_pid(dir)) != 0) {
+        long long number = 0;
+        if (sbx__pid_ns(proc, host, 0) != ours ||
+            !sbx__proc_read(proc, host, "status", text, sizeof text) ||
+            !(at = strstr(text, "\nNSpid:")))
+            continue;
+        for (at += 7; *at == '\t';) number = strtoll(at, &at, 10);
+        if ((t = sbx__task_of(&b->watch.tasks, (int)number)) != NULL) t->host = host;
+    }
+    if (dir) closedir(dir);
+    sbx__close(&proc);
+}
+
+/* Between vfork and exec a task lives in its parent's memory, which /proc then shows twice. Only
+   twins are worth the question, and only large ones the search for their numbers. */
+static int sbx__borrows(sbx *b, const sbx__task *t) {
+    const sbx__task *parent = sbx__task_of(&b->watch.tasks, t->parent);
+    long long apart = parent ? parent->rss - t->rss : 0;
+    if (!t->no_exec || t->rss <= 4 << 20 || !parent) return 0;
+    if (apart > t->rss / 16 || apart < -t->rss / 16) return 0;
+    if (b->watch.self == (int)b->pid)
+        return syscall(SYS_kcmp, t->pid, t->parent, SBX__KCMP_VM, 0, 0) == 0;
+    if (!t->host || !parent->host) sbx__find_hosts(b);
+    return syscall(SYS_kcmp, t->host, parent->host, SBX__KCMP_VM, 0, 0) == 0;
+}
+
+/* The exact sum, or less: what somebody gives up meanwhile may be in the share of another who was
+   asked later. Who borrows memory is asked about first: only exec ends the borrowing. */
+static long long sbx__weigh_shares(sbx *b) {
+    long long sum = 0, whole = -b->watch.host_peak, tables = 0, begun = sbx__cpu_time(), fell;
+    sbx__task *t = b->watch.tasks.at, *end = t + b->watch.tasks.count;
+    for (; t < end; t++) {
+        t->share = t->pss = t->resident = 0;
+        if (sbx__borrows(b, t)) continue;
+        sbx__ask_share(b, t);
+        if (t->tables > b->watch.host_tables) tables += t->tables - b->watch.host_tables;
+    }
+
+    for (t = b->watch.tasks.at; t < end; t++) {
+        fell = t->resident ? t->resident - sbx__resident(b, t) : 0;
+        if (fell < 0) fell = 0;
+        if (t->share > fell) sum += t->share - fell;
+        if (t->pss > fell) whole += t->pss - fell;
+    }
+    if (b->call.on && whole > sum) sum = whole; /* shared among its own forks */
+    sum += tables;
+    if (sum > b->watch.peak) b->watch.peak = sum;
+    b->watch.budget -= sbx__cpu_time() - begun;
+    return sum;
+}
+
+/* Adds up the tree. `used` may count shared pages twice; what goes into `peak` never does. */
+static void sbx__weigh(sbx *b) {
+    sbx__box_watch *w = &b->watch;
+    long long own = 0, shared = 0;
+    char text[16384];
+    int i;
+    w->used = 0;
+    if (w->tasks.count > 1 || b->call.on) w->doubt = 1;
+    for (i = 0; i < w->tasks.count; i++) {
+        sbx__task *t = &w->tasks.at[i];
+        long long rss, files, swap, peak, space, shmem;
+        if (!sbx__task_read(b, t, "status", text, sizeof text)) continue;
+        t->tables = sbx__kib(text, "\nVmPTE:");
+        rss = sbx__kib(text, "\nVmRSS:") + t->tables;
+        swap = sbx__kib(text, "\nVmSwap:");
+        peak = sbx__kib(text, "\nVmHWM:") + t->tables;
+        shmem = sbx__kib(text, "\nRssShmem:");
+        files = sbx__kib(text, "\nRssFile:") + shmem;
+        space = sbx__kib(text, "\nVmPeak:");
+        if (space > w->peak_space) w->peak_space = space;
+        if (shmem > rss / 16) w->doubt = w->mapped = 1; /* maybe the same pages several times */
+        t->rss = rss + swap;
+        w->used += rss + swap;
+        own += rss - files + swap;
+        if (files > shared) shared = files;
+        if (peak > w->peak && !w->mapped && !b->call.on) w->peak = peak;
+    }
+
+    /* Forks share pages that look like their own: ask again, but rarely. */
+    if (b->call.on) {
+        w->used = sbx__weigh_shares(b);
+    } else if (w->doubt && w->budget >= 0 && own + shared > w->peak &&
+               own + shared > w->weighed / 100 * 102) {
+        w->weighed = own + shared;
+        sbx__weigh_shares(b);
+    }
+    if (w->peak == 0) w->peak = -1; /* it had ended already */
+}
+
+static int sbx__over_memory(sbx *b) {
+    long long limit = b->cfg.memory_bytes;
+    if (limit < 0 || !b->watch.on) return 0;
+    if (b->watch.peak > limit) return 1; /* the high-water mark is proof */
+    if (!b->watch.doubt || b->call.on || b->watch.used <= limit) return 0;
+    return sbx__weigh_shares(b) > limit;
+}
+
+/* ---- a look ---- */
+
+/* In a group without limits only the program itself is looked at. */
+static void sbx__list_alone(sbx *b) {
+    sbx__task t;
+    if (b->watch.tasks.count == 0 && sbx__proc_stat(b->watch.proc, b->watch.self, &t))
+        sbx__task_add(&b->watch.tasks, &t);
+}
+
+/* In the tree's own /proc the program is the first after pid 1. */
+static void sbx__watch_open(sbx *b) {
+    if (b->watch.self) return;
+    b->watch.self = sbx__tree_proc(b) >= 0 ? 2 : (int)b->pid;
+    b->watch.proc = sbx__tree_proc(b);
+    if (b->watch.proc < 0) b->watch.proc = sbx__open_proc();
+    if (b->watch.proc < 0) b->watch.self = 0; /* no descriptor is free: next time */
+    if (b->call.on) b->watch.host_tables = sbx__own_tables();
+}
+
+/* When to look again: more rarely as long as nothing changes, sooner near a limit, for it may grow
+   by 4 GB a second. Without a limit only the peak is wanted: the more rarely, the more boxes. */
+static void sbx__watch_next(sbx *b, long long now, int grows) {
+    sbx__box_watch *w = &b->watch;
+    int space = (b->seen.saw & SBX_SAW_MEMORY_LIMIT) != 0;
+    long long most = w->on || space ? SBX__LOOK : 2 * SBX__LOOK * (1 + b->crowd / 16), left;
+    if (grows) w->step = SBX__LOOK / 4;
+    else if (w->step < most) w->step *= 2;
+    left = w->step;
+    if (space) left = (b->cfg.address_space_bytes - w->peak_space) / 4096;
+    if (w->on && b->cfg.memory_bytes >= 0) left = (b->cfg.memory_bytes - w->used) / 4096;
+    if (left > w->step) left = w->step;
+    b->wing_at = now + (left > 1000 ? left : 1000);
+}
+
+static void sbx__watch_turn(sbx *b, long long now) {
+    sbx__box_watch *w = &b->watch;
+    long long before = w->peak, budget = w->budget + (now - w->looked_at) / SBX__PART;
+    long long spent, closer;
+    if (b->enforced & SBX_BY_CGROUP) return;
+    w->budget = budget = budget < SBX__SAVED ? budget : SBX__SAVED;
+    w->looked_at = now;
+    sbx__watch_open(b);
+    if (!w->on && w->self == (int)b->pid) sbx__list_alone(b);
+    else if (now >= w->list_at) sbx__recount(b, now);
+
+    spent = sbx__cpu_time();
+    sbx__weigh(b);
+    if (sbx__over_memory(b)) sbx__stop(b, SBX_SAW_MEMORY_SUM);
+    if (b->cfg.cpu_ms >= 0 && w->cpu_us > b->cfg.cpu_ms * 1000) sbx__stop(b, SBX_SAW_CPU_SUM);
+
+    sbx__watch_next(b, now, w->peak > before + before / 64);
+    spent = sbx__cpu_time() - spent;
+    closer = budget - w->budget;
+    spent = (spent - closer) * SBX__PART + closer * 4; /* a limit has to be watched in any case */
+    if (b->wing_at < now + spent) b->wing_at = now + spent;
+    if (w->budget < -SBX__SAVED) w->budget = -SBX__SAVED;
+}
+
+/* ru_maxrss starts at the host's own size, which the kernel knows within some per cent: only what
+   is clearly above that is the child's. Nor does it count if pages were mapped several times. */
+static int sbx__is_own(const sbx *b, long long bytes) {
+    return !b->watch.mapped && bytes > b->watch.host_peak + b->watch.host_peak / 16;
+}
+
+static void sbx__watch_observe(sbx *b, sbx_result *r) {
+    long long most = sbx__maxrss(&b->usage), cpu = b->watch.cpu_us;
+    if (cpu > r->user_us + r->system_us) r->user_us = cpu - r->system_us; /* orphans */
+    r->peak_bytes = b->watch.peak;
+    if (!b->call.on && sbx__is_own(b, most) && most > r->peak_bytes) r->peak_bytes = most;
+    if (b->watch.on && b->cfg.memory_bytes >= 0 && !b->call.on && !b->stopping &&
+        sbx__is_own(b, most) && most > b->cfg.memory_bytes)
+        b->seen.saw |= SBX_SAW_MEMORY_SUM; /* a burst between two looks is still in the books */
+    if (b->seen.saw & SBX_SAW_MEMORY_LIMIT &&
+        b->watch.peak_space > b->cfg.address_space_bytes / 100 * 95)
+        b->seen.saw |= SBX_SAW_MEMORY_PEAK;
+}
+
+static void sbx__watch_usage(sbx *b, sbx_usage *u) {
+    if (b->enforced & SBX_BY_CGROUP) return;
+    if (b->state == SBX__RUNNING) {
+        b->watch.list_at = 0;
+        sbx__watch_open(b);
+        sbx__recount(b, sbx__now());
+        sbx__weigh(b);
+        u->processes = b->watch.tasks.count;
+    }
+    u->cpu_us = b->watch.cpu_us;
+    u->memory_bytes = b->state == SBX__RUNNING ? b->watch.used : 0;
+    u->peak_bytes = b->watch.peak;
+}
+
+static void sbx__watch_free(sbx *b) {
+    if (b->watch.proc != sbx__tree_proc(b)) sbx__close(&b->watch.proc);
+    SBX_FREE(b->watch.tasks.at);
+}
+
+#else /* without /proc the limits fall back to each process's own, and `enforced` says so */
+
+static void sbx__watch_clear(sbx *b) { b->watch.peak = -1; }
+static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r) { return p && b && r; }
+static void sbx__watch_begin(sbx *b) {
+    struct rusage host;
+    if (getrusage(RUSAGE_SELF, &host) == 0) b->watch.host_peak = sbx__maxrss(&host);
+}
+static void sbx__watch_turn(sbx *b, long long now) {
+    if (!(b->enforced & SBX_BY_CGROUP)) b->wing_at = now ? SBX__NEVER : 0;
+}
+static void sbx__watch_observe(sbx *b, sbx_result *r) {
+    long long most = sbx__maxrss(&b->usage);
+    if (!b->call.on && most > b->watch.host_peak + b->watch.host_peak / 16) r->peak_bytes = most;
+}
+static void sbx__watch_usage(sbx *b, sbx_usage *u) { (void)b, (void)u; }
+static void sbx__watch_free(sbx *b) { (void)b; }
+#endif
+
+/* ==== wing: cgroup. Exact limits and counts, where the host was given a directory ============ */
+
+#if SBX__HAS_CGROUP
+
+static void sbx__cgroup_clear(sbx__plan *p, sbx *b) {
+    p->cgroup.procs = -1;
+    b->cgroup.peak = -1;
+}
 
 static const char *sbx__cgroup_file(const char *group, const char *file, char path[PATH_MAX]) {
     if (snprintf(path, PATH_MAX, "%s/%s", group, file) >= PATH_MAX) path[0] = 0;
@@ -2019,36 +4685,36 @@ static int sbx__cgroup_put(const char *group, const char *file, const char *text
 
 static long long sbx__cgroup_get(const sbx *b, const char *file, const char *label) {
     char path[PATH_MAX], text[1024];
-    if (!sbx__read_file(AT_FDCWD, sbx__cgroup_file(b->cgroup, file, path), text, sizeof text))
+    if (!sbx__read_file(AT_FDCWD, sbx__cgroup_file(b->cgroup.path, file, path), text, sizeof text))
         return -1;
     return sbx__number_after(text, label, -1);
 }
 
-/* Returns the file that failed, or NULL. */
-static const char *sbx__make_cgroup(sbx__plan *p, sbx *b, size_t room) {
+/* Makes the box's own group. Returns the file that failed, or NULL. */
+static const char *sbx__cgroup_make(sbx__plan *p, sbx *b, size_t room) {
     const sbx_config *cfg = &p->cfg;
-    char path[PATH_MAX], number[32];
+    char path[PATH_MAX], number[32], *own = b->cgroup.path;
     /* Fails, harmlessly, where it was done already or somebody else has to do it. */
     sbx__cgroup_put(cfg->cgroup, "cgroup.subtree_control", "+memory");
     sbx__cgroup_put(cfg->cgroup, "cgroup.subtree_control", "+pids");
     if (access(sbx__cgroup_file(cfg->cgroup, "cgroup.procs", path), F_OK) != 0)
         return "cgroup.procs";
-    snprintf(b->cgroup, room, "%s/sbx-%d-%llx", cfg->cgroup, (int)getpid(),
+    snprintf(own, room, "%s/sbx-%d-%llx", cfg->cgroup, (int)getpid(),
              (unsigned long long)sbx__now() << 16 ^ (unsigned long long)(size_t)b);
-    if (mkdir(b->cgroup, 0755) != 0) return "a new group";
+    if (mkdir(own, 0755) != 0) return "a new group";
+
     snprintf(number, sizeof number, "%lld", cfg->memory_bytes);
-    if (cfg->memory_bytes >= 0 && !sbx__cgroup_put(b->cgroup, "memory.max", number))
-        return "memory.max";
-    sbx__cgroup_put(b->cgroup, "memory.swap.max", "0"); /* where swap is counted at all */
-    sbx__cgroup_put(b->cgroup, "memory.oom.group", "1");
+    if (cfg->memory_bytes >= 0 && !sbx__cgroup_put(own, "memory.max", number)) return "memory.max";
+    sbx__cgroup_put(own, "memory.swap.max", "0"); /* where swap is counted at all */
+    sbx__cgroup_put(own, "memory.oom.group", "1");
     snprintf(number, sizeof number, "%lld", cfg->processes);
-    if (cfg->processes >= 0 && !sbx__cgroup_put(b->cgroup, "pids.max", number)) return "pids.max";
-    p->cgroup = open(sbx__cgroup_file(b->cgroup, "cgroup.procs", path), O_WRONLY | O_CLOEXEC);
-    p->cgroup = sbx__move_up(p->cgroup, 3);
-    return p->cgroup < 0 ? "its cgroup.procs" : NULL;
+    if (cfg->processes >= 0 && !sbx__cgroup_put(own, "pids.max", number)) return "pids.max";
+    p->cgroup.procs = open(sbx__cgroup_file(own, "cgroup.procs", path), O_WRONLY | O_CLOEXEC);
+    p->cgroup.procs = sbx__move_up(p->cgroup.procs, p->low + 2);
+    return p->cgroup.procs < 0 ? "its cgroup.procs" : NULL;
 }
 
-static int sbx__plan_cgroup(sbx__plan *p, sbx *b, sbx_result *r) {
+static int sbx__cgroup_plan(sbx__plan *p, sbx *b, sbx_result *r) {
     const char *missing;
     char shown[100], *parent;
     size_t room;
@@ -2061,63 +4727,130 @@ static int sbx__plan_cgroup(sbx__plan *p, sbx *b, sbx_result *r) {
         return sbx__refuse(r, SBX_STEP_CGROUP, errno, "cgroup = \"%s\": %s",
                            sbx__plain(shown, sizeof shown, b->cfg.cgroup), strerror(errno));
     }
-    b->cgroup = (char *)sbx__zalloc(room);
-    if (!b->cgroup) {
+    b->cgroup.path = (char *)sbx__zalloc(room);
+    if (!b->cgroup.path) {
         free(parent);
         return sbx__no_memory(r, "the name of a cgroup");
     }
-    missing = sbx__make_cgroup(p, b, room);
+
+    missing = sbx__cgroup_make(p, b, room);
     if (!missing) b->enforced |= SBX_BY_CGROUP;
     else
         sbx__refuse(r, SBX_STEP_CGROUP, errno, "cgroup = \"%s\": %s cannot be had: %s",
                     sbx__plain(shown, sizeof shown, b->cfg.cgroup), missing, strerror(errno));
     free(parent);
+    if (!missing) b->wing_at = 0;
     return !missing;
 }
 
-static void sbx__read_cgroup(sbx *b) {
+static sbx_step sbx__cgroup_child(sbx__plan *p) {
+    if (p->cgroup.procs < 0) return SBX_STEP_NONE;
+    return write(p->cgroup.procs, "0", 1) == 1 ? SBX_STEP_NONE : SBX_STEP_CGROUP;
+}
+
+static void sbx__cgroup_read(sbx *b) {
     long long cpu = sbx__cgroup_get(b, "cpu.stat", "usage_usec ");
     long long peak = sbx__cgroup_get(b, "memory.peak", "");
     if (peak < 0) peak = sbx__cgroup_get(b, "memory.current", "");
-    if (cpu > b->cpu_us) b->cpu_us = cpu;
-    if (peak > 0 && peak > b->peak) b->peak = peak;
+    if (cpu > b->cgroup.cpu_us) b->cgroup.cpu_us = cpu;
+    if (peak > 0 && peak > b->cgroup.peak) b->cgroup.peak = peak;
     if (sbx__cgroup_get(b, "memory.events", "oom_kill ") > 0) b->seen.saw |= SBX_SAW_OOM_KILL;
 }
 
+static void sbx__cgroup_turn(sbx *b, long long now) {
+    if (!b->cgroup.path) return;
+    sbx__cgroup_read(b);
+    if (b->cfg.cpu_ms >= 0 && b->cgroup.cpu_us > b->cfg.cpu_ms * 1000)
+        sbx__stop(b, SBX_SAW_CPU_SUM);
+    b->wing_at = now + SBX__LOOK;
+}
+
 /* With the groups that a program may have made inside. 1 = it is empty and removed. */
-static int sbx__remove_cgroup(int at, const char *group) {
+static int sbx__cgroup_remove(int at, const char *group) {
     struct dirent *e;
     DIR *dir;
     if (unlinkat(at, group, AT_REMOVEDIR) == 0 || errno == ENOENT) return 1;
     dir = sbx__list(at, group);
     while (dir && (e = readdir(dir)) != NULL)
-        if (e->d_name[0] != '.' && e->d_type == DT_DIR) sbx__remove_cgroup(dirfd(dir), e->d_name);
+        if (e->d_name[0] != '.' && e->d_type == DT_DIR) sbx__cgroup_remove(dirfd(dir), e->d_name);
     if (dir) closedir(dir);
     return unlinkat(at, group, AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
 
-static int sbx__leave_cgroup(sbx *b) {
-    sbx__cgroup_put(b->cgroup, "cgroup.kill", "1");
-    sbx__read_cgroup(b);
-    return sbx__remove_cgroup(AT_FDCWD, b->cgroup);
+static int sbx__cgroup_gone(sbx *b) {
+    if (!b->cgroup.path) return 1;
+    sbx__cgroup_put(b->cgroup.path, "cgroup.kill", "1");
+    sbx__cgroup_read(b);
+    return sbx__cgroup_remove(AT_FDCWD, b->cgroup.path);
 }
 
-static void sbx__end_cgroup(sbx *b) {
-    if (b->cgroup && *b->cgroup) sbx__remove_cgroup(AT_FDCWD, b->cgroup);
-    SBX_FREE(b->cgroup);
+static void sbx__cgroup_observe(sbx *b, sbx_result *r) {
+    long long cpu = b->cgroup.cpu_us;
+    if (cpu > r->user_us + r->system_us) r->user_us = cpu - r->system_us; /* orphans */
+    if (b->cgroup.peak > r->peak_bytes) r->peak_bytes = b->cgroup.peak;
+}
+
+static void sbx__cgroup_free_plan(sbx__plan *p) { sbx__close(&p->cgroup.procs); }
+
+static void sbx__cgroup_free(sbx *b) {
+    if (b->cgroup.path && *b->cgroup.path) sbx__cgroup_remove(AT_FDCWD, b->cgroup.path);
+    SBX_FREE(b->cgroup.path);
 }
 
 #else
-static int sbx__plan_cgroup(sbx__plan *p, sbx *b, sbx_result *r) { return p && b && r; }
-static int sbx__leave_cgroup(sbx *b) { return b != NULL; }
-static void sbx__end_cgroup(sbx *b) { (void)b; }
+
+static void sbx__cgroup_clear(sbx__plan *p, sbx *b) { (void)p, (void)b; }
+static int sbx__cgroup_plan(sbx__plan *p, sbx *b, sbx_result *r) {
+    if (!p->cfg.cgroup) return b != NULL;
+    return sbx__refuse(r, SBX_STEP_CGROUP, ENOSYS, "cgroup is set, but %s",
+                       SBX__LINUX ? "was compiled out: SBX_NO_CGROUP"
+                                  : "only Linux can enforce it");
+}
+static sbx_step sbx__cgroup_child(sbx__plan *p) { return p ? SBX_STEP_NONE : SBX_STEP_CGROUP; }
+static void sbx__cgroup_turn(sbx *b, long long now) { (void)b, (void)now; }
+static void sbx__cgroup_observe(sbx *b, sbx_result *r) { (void)b, (void)r; }
+static int sbx__cgroup_gone(sbx *b) { return b != NULL; }
+static void sbx__cgroup_free_plan(sbx__plan *p) { (void)p; }
+static void sbx__cgroup_free(sbx *b) { (void)b; }
 #endif
 
-/* ==== policy: files by Landlock and mounts, system calls by a filter (Linux) ================= */
+/* ==== wing: policy. Files by Landlock and mounts, system calls by a filter =================== */
 
-static void sbx__stop(sbx *b, unsigned reason);
+/* Three locks: mounts of its own, on which nothing but the writable places can be changed;
+   Landlock, which lets it open only what is listed; and a seccomp filter, a program that the kernel
+   asks about every system call. None of them needs privileges, and none can be taken off again. */
 
-#if SBX__LINUX
+#if SBX__HAS_POLICY
+
+enum { /* LANDLOCK_ACCESS_FS_... */
+       SBX__EXECUTE = 1 << 0,
+       SBX__WRITE_FILE = 1 << 1,
+       SBX__READ_FILE = 1 << 2,
+       SBX__READ_DIR = 1 << 3,
+       SBX__MAKE_CHAR = 1 << 6,
+       SBX__MAKE_BLOCK = 1 << 11,
+       SBX__REFER = 1 << 13,
+       SBX__TRUNCATE = 1 << 14,
+       SBX__IOCTL_DEV = 1 << 15,
+       SBX__READ_TREE = SBX__EXECUTE | SBX__READ_FILE | SBX__READ_DIR,
+       SBX__ON_FILES =
+           SBX__EXECUTE | SBX__WRITE_FILE | SBX__READ_FILE | SBX__TRUNCATE | SBX__IOCTL_DEV
+};
+
+static void sbx__policy_clear(sbx__plan *p, sbx *b) {
+    (void)b;
+    p->policy.ruleset = p->policy.notice = -1;
+}
+
+static int sbx__add_rule(int ruleset, int fd, unsigned access) {
+    unsigned rule[3]; /* struct landlock_path_beneath_attr, packed: 64 bits and 32 */
+    rule[0] = access;
+    rule[1] = 0;
+    rule[2] = (unsigned)fd;
+    return syscall(SBX__NR_landlock_add_rule, ruleset, 1, rule, 0) == 0;
+}
+
+/* ---- the filter ---- */
 
 /* clang-format off */
 /* What "the system" is: programs, libraries, and the settings that ordinary programs read. Of /etc
@@ -2140,7 +4873,7 @@ static const char *const sbx__devices[] = {"/dev/null", "/dev/zero", "/dev/full"
                                            "/dev/urandom", NULL};
 
 /* The filter: a row a check. What no row names is allowed; rows of one call must all pass. */
-enum { SBX__DENIED, SBX__HIDDEN, SBX__ONLY, SBX__NOT, SBX__WITH, SBX__WITHOUT, /* what to check */
+enum { SBX__FORBIDDEN, SBX__HIDDEN, SBX__ONLY, SBX__NOT, SBX__WITH, SBX__WITHOUT, /* what to check */
        SBX__IF }; /* without the bits the call's other rows do not matter */
 enum { SBX__ALWAYS, SBX__NO_NETWORK, SBX__NETWORK, SBX__NO_SPAWN, SBX__LANDLOCK_2 }; /* when */
 
@@ -2151,9 +4884,9 @@ typedef struct sbx__rule {
     unsigned mask, value[4];        /* ... after the mask, is one of these, or has the bits */
 } sbx__rule;
 
-#define SBX__DENY(call) {SYS_##call, #call, SBX__DENIED, SBX__ALWAYS, 0, 0, {0, 0, 0, 0}}
-#define SBX__DENY_IF(when, call) {SYS_##call, #call, SBX__DENIED, when, 0, 0, {0, 0, 0, 0}}
-#define SBX__DENY_NR(number, name) {number, name, SBX__DENIED, SBX__ALWAYS, 0, 0, {0, 0, 0, 0}}
+#define SBX__DENY(call) {SYS_##call, #call, SBX__FORBIDDEN, SBX__ALWAYS, 0, 0, {0, 0, 0, 0}}
+#define SBX__DENY_IF(when, call) {SYS_##call, #call, SBX__FORBIDDEN, when, 0, 0, {0, 0, 0, 0}}
+#define SBX__DENY_NR(number, name) {number, name, SBX__FORBIDDEN, SBX__ALWAYS, 0, 0, {0, 0, 0, 0}}
 #define SBX__HIDE_NR(number, name) {number, name, SBX__HIDDEN, SBX__ALWAYS, 0, 0, {0, 0, 0, 0}}
 #define SBX__CHECK(when, call, check, arg, mask, a, b, c, d) \
     {SYS_##call, #call, check, when, arg, mask, {a, b, c, d}}
@@ -2190,7 +4923,7 @@ static const sbx__rule sbx__rules[] = {
     /* Kernel interfaces with a history. */
     SBX__DENY(bpf), SBX__DENY(perf_event_open), SBX__DENY(add_key), SBX__DENY(request_key),
     SBX__DENY(keyctl),
-    SBX__CHECK(SBX__ALWAYS, personality, SBX__ONLY, 0, 0, 0xFFFFFFFFu, 0, 0, 0), /* it asks */
+    SBX__CHECK(SBX__ALWAYS, personality, SBX__ONLY, 0, 0, 0xFFFFFFFFu, 0, 0, 0), /* only a question */
     /* The machine: modules, power, swap, accounting, clocks, names, log. */
     SBX__DENY(init_module), SBX__DENY(finit_module), SBX__DENY(delete_module),
     SBX__DENY(kexec_load), SBX__DENY(reboot), SBX__DENY(swapon), SBX__DENY(swapoff),
@@ -2266,16 +4999,16 @@ enum { SBX__LOAD = 0x20, SBX__AND = 0x54, SBX__JEQ = 0x15, SBX__JGE = 0x35, SBX_
 
 /* The filter is built from its end, so that every jump knows where it goes. Returns its place. */
 static int sbx__emit_jump(sbx__plan *p, int code, unsigned k, int yes, int no) {
-    sbx__insn *i = &p->filter[p->filter_size];
+    sbx__insn *i = &p->policy.filter[p->policy.filter_size];
     i->code = (unsigned short)code;
     i->k = k;
-    i->yes = (unsigned char)(p->filter_size - yes - 1); /* how many instructions to skip */
-    i->no = (unsigned char)(p->filter_size - no - 1);
-    return p->filter_size++;
+    i->yes = (unsigned char)(p->policy.filter_size - yes - 1); /* how many instructions to skip */
+    i->no = (unsigned char)(p->policy.filter_size - no - 1);
+    return p->policy.filter_size++;
 }
 
 static int sbx__emit(sbx__plan *p, int code, unsigned k) {
-    return sbx__emit_jump(p, code, k, p->filter_size - 1, p->filter_size - 1);
+    return sbx__emit_jump(p, code, k, p->policy.filter_size - 1, p->policy.filter_size - 1);
 }
 
 /* The check of one row. Of an argument the lower half counts, as in the kernel. */
@@ -2306,7 +5039,7 @@ static int sbx__emit_spans(sbx__plan *p, const sbx__span *from, const sbx__span 
     return sbx__emit_jump(p, SBX__JGE, mid->from, sbx__emit_spans(p, mid, to, end), less);
 }
 
-/* Behind the last one, unless that one just goes on. */
+/* Adds a span behind the last one, unless it leads to the same place: then that one goes on. */
 static sbx__span *sbx__add_span(sbx__span *last, unsigned from, int to) {
     if (last->to == to) return last;
     last++;
@@ -2317,9 +5050,9 @@ static sbx__span *sbx__add_span(sbx__span *last, unsigned from, int to) {
 
 static void sbx__build_filter(sbx__plan *p, long landlock) {
     const sbx_policy *policy = p->cfg.policy;
-    unsigned denied = policy->kill_on_denied ? SBX__RET_NOTIFY : SBX__RET_ERRNO | EPERM;
+    unsigned forbidden = policy->kill_on_denied ? SBX__RET_NOTIFY : SBX__RET_ERRNO | EPERM;
     int hide = sbx__emit(p, SBX__RET, SBX__RET_ERRNO | ENOSYS);
-    int deny = sbx__emit(p, SBX__RET, denied), allow = sbx__emit(p, SBX__RET, SBX__RET_ALLOW);
+    int deny = sbx__emit(p, SBX__RET, forbidden), allow = sbx__emit(p, SBX__RET, SBX__RET_ALLOW);
     const sbx__rule *rows[SBX__RULES];
     sbx__span spans[2 * SBX__RULES + 3], *last = spans; /* the first one is none */
     unsigned next = 0;
@@ -2336,7 +5069,7 @@ static void sbx__build_filter(sbx__plan *p, long landlock) {
     for (i = count; i-- > 0;) { /* rows of one number are passed through from the first on */
         int more = i + 1 < count && rows[i + 1]->number == rows[i]->number;
         const sbx__rule *rule = rows[i];
-        if (rule->check == SBX__DENIED) to[i] = deny;
+        if (rule->check == SBX__FORBIDDEN) to[i] = deny;
         else if (rule->check == SBX__HIDDEN) to[i] = hide;
         else
             to[i] = sbx__emit_check(p, rule, more ? to[i + 1] : allow,
@@ -2358,19 +5091,21 @@ static void sbx__build_filter(sbx__plan *p, long landlock) {
     i = sbx__emit(p, SBX__LOAD, 0); /* the number */
     sbx__emit_jump(p, SBX__JEQ, SBX__ARCH, i, hide);
     sbx__emit(p, SBX__LOAD, 4); /* the architecture: 32-bit calls have other numbers */
-    for (i = 0; i < p->filter_size / 2; i++) {
-        sbx__insn other = p->filter[i];
-        p->filter[i] = p->filter[p->filter_size - 1 - i];
-        p->filter[p->filter_size - 1 - i] = other;
+    for (i = 0; i < p->policy.filter_size / 2; i++) {
+        sbx__insn other = p->policy.filter[i];
+        p->policy.filter[i] = p->policy.filter[p->policy.filter_size - 1 - i];
+        p->policy.filter[p->policy.filter_size - 1 - i] = other;
     }
 }
 
-static const char *sbx__call_name(int number) {
+static const char *sbx__policy_denied(const sbx *b) {
     int i;
     for (i = 0; i < SBX__RULES; i++)
-        if (sbx__rules[i].number == number) return sbx__rules[i].name;
-    return "no name";
+        if (sbx__rules[i].number == b->policy.denied) return sbx__rules[i].name;
+    return "one without a name";
 }
+
+/* ---- plan: Landlock's rules ---- */
 
 /* A rule for what stands at the path now: the kernel keeps the object, not the name. */
 static int sbx__allow(int ruleset, const char *path, unsigned access, struct stat *st) {
@@ -2387,14 +5122,15 @@ static int sbx__allow_trees(sbx__plan *p, const char *const *paths, unsigned acc
     struct stat st;
     int i;
     for (i = 0; paths && paths[i]; i++) {
-        sbx__writable *w = p->writable ? &p->writable[p->writable_count] : NULL;
-        int ok = sbx__allow(p->ruleset, paths[i], access, w ? &st : NULL);
+        sbx__writable *w =
+            p->policy.writable ? &p->policy.writable[p->policy.writable_count] : NULL;
+        int ok = sbx__allow(p->policy.ruleset, paths[i], access, w ? &st : NULL);
         if (ok && w) {
             w->path = realpath(paths[i], NULL);
             w->device = st.st_dev;
             w->inode = st.st_ino;
             ok = w->path != NULL;
-            p->writable_count += ok;
+            p->policy.writable_count += ok;
         }
         if (!ok && field) /* but not every system has all of the system's trees */
             return sbx__refuse(r, SBX_STEP_POLICY, errno, "policy.%s[%d] = \"%s\": %s", field, i,
@@ -2403,9 +5139,15 @@ static int sbx__allow_trees(sbx__plan *p, const char *const *paths, unsigned acc
     return 1;
 }
 
+/* The version of Landlock, which tells what it guards; 0 = none. */
+static int sbx__landlock_version(void) {
+    long version = syscall(SBX__NR_landlock_create_ruleset, NULL, 0, 1);
+    return version > 0 ? (int)version : 0;
+}
+
 /* An empty ruleset over everything this kernel's Landlock can guard. Returns its version. */
 static long sbx__make_ruleset(sbx__plan *p, unsigned *all) {
-    long version = syscall(SBX__NR_landlock_create_ruleset, NULL, 0, 1);
+    long version = sbx__landlock_version();
     int network = p->cfg.policy->allow_network;
     unsigned long long attr[3];
     int size;
@@ -2417,33 +5159,40 @@ static long sbx__make_ruleset(sbx__plan *p, unsigned *all) {
     attr[1] = version >= 4 && !network ? 3 : 0; /* TCP: bind, connect */
     attr[2] = 3; /* to the outside: abstract sockets, signals */
     size = version >= 6 ? 24 : version >= 4 ? 16 : 8;
-    if (version > 0) p->ruleset = (int)syscall(SBX__NR_landlock_create_ruleset, attr, size, 0);
-    p->ruleset = sbx__move_up(p->ruleset, 5); /* the child puts others below */
+    if (version > 0)
+        p->policy.ruleset = (int)syscall(SBX__NR_landlock_create_ruleset, attr, size, 0);
+    p->policy.ruleset = sbx__move_up(p->policy.ruleset, p->low + 2);
     return version;
 }
 
-static int sbx__plan_policy(sbx__plan *p, sbx *b, sbx_result *r) {
+static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r) {
     const sbx_policy *policy = p->cfg.policy;
     unsigned all, most;
-    size_t writable;
+    size_t size = (8 + 9 * SBX__RULES) * sizeof *p->policy.filter, writable;
     struct stat st;
     long version;
     if (!policy) return 1;
+    if (p->cfg.contain == SBX_CONTAIN_GROUP)
+        return sbx__refuse(r, SBX_STEP_POLICY, EINVAL,
+                           "policy is set, but contain = SBX_CONTAIN_GROUP leaves the host's "
+                           "processes in reach");
     if (!SBX__ARCH)
         return sbx__refuse(r, SBX_STEP_POLICY, ENOSYS,
                            "policy needs a system-call filter, which this architecture lacks here");
     version = sbx__make_ruleset(p, &all);
-    if (p->ruleset < 0)
+    if (p->policy.ruleset < 0)
         return sbx__refuse(r, SBX_STEP_POLICY, errno,
                            "policy needs Landlock (Linux 5.13, and switched on): %s",
                            strerror(errno));
-    p->filter = (sbx__insn *)SBX_REALLOC(NULL, (8 + 9 * SBX__RULES) * sizeof *p->filter);
-    if (!p->filter) return sbx__no_memory(r, "the policy");
+
+    p->policy.filter = (sbx__insn *)SBX_REALLOC(NULL, size);
+    if (!p->policy.filter) return sbx__no_memory(r, "the policy");
     sbx__build_filter(p, version);
-    if (p->filter_size > 256) /* jumps are bytes */
+    if (p->policy.filter_size > 256) /* jumps are bytes */
         return sbx__refuse(r, SBX_STEP_POLICY, E2BIG, "policy: its filter has grown too long");
-    if (!p->fn && stat(p->path, &st) == 0 && S_ISREG(st.st_mode))
-        sbx__allow(p->ruleset, p->path, SBX__READ_TREE, NULL); /* the host named it: it may run */
+
+    if (!p->fn && stat(p->path, &st) == 0 && S_ISREG(st.st_mode)) /* the host named it: */
+        sbx__allow(p->policy.ruleset, p->path, SBX__READ_TREE, NULL); /* it may run */
     most = all & ~(unsigned)(SBX__MAKE_CHAR | SBX__MAKE_BLOCK);
     if (!policy->no_system) {
         sbx__allow_trees(p, sbx__system, SBX__READ_TREE, NULL, r);
@@ -2451,23 +5200,144 @@ static int sbx__plan_policy(sbx__plan *p, sbx *b, sbx_result *r) {
         sbx__allow_trees(p, sbx__devices, most & ~(unsigned)SBX__EXECUTE, NULL, r);
     }
     if (!sbx__allow_trees(p, policy->read, SBX__READ_TREE, "read", r)) return 0;
-    writable = (1 + sbx__count(policy->write)) * sizeof *p->writable;
-    p->writable = (sbx__writable *)sbx__zalloc(writable);
-    if (!p->writable) return sbx__no_memory(r, "the policy");
+    writable = (1 + sbx__count(policy->write)) * sizeof *p->policy.writable;
+    p->policy.writable = (sbx__writable *)sbx__zalloc(writable);
+    if (!p->policy.writable) return sbx__no_memory(r, "the policy");
     if (!sbx__allow_trees(p, policy->write, most, "write", r)) return 0;
     b->enforced |= SBX_BY_LANDLOCK | SBX_BY_SECCOMP | SBX_BY_NO_NEW_PRIVS;
     return 1;
 }
 
-static void sbx__plan_policy_free(sbx__plan *p) {
-    sbx__close(&p->ruleset);
-    while (p->writable_count > 0) free(p->writable[--p->writable_count].path); /* from realpath */
-    SBX_FREE(p->writable);
-    SBX_FREE(p->filter);
+static void sbx__policy_free_plan(sbx__plan *p) {
+    sbx__close(&p->policy.ruleset);
+    sbx__close(&p->policy.notice);
+    while (p->policy.writable_count > 0) /* from realpath */
+        free(p->policy.writable[--p->policy.writable_count].path);
+    SBX_FREE(p->policy.writable);
+    SBX_FREE(p->policy.filter);
+}
+
+/* ---- child: mounts ---- */
+
+static int sbx__set_read_only(const char *path) {
+    unsigned long long attr[4] = {1, 0, 0, 0}; /* struct mount_attr: MOUNT_ATTR_RDONLY */
+    return !syscall(SBX__NR_mount_setattr, AT_FDCWD, path, SBX__AT_RECURSIVE, attr, sizeof attr);
+}
+
+/* Clones the mounts of one writable place, if it is still the one that the host opened. */
+static int sbx__clone_writable(sbx__writable *w) {
+    unsigned flags = SBX__AT_EMPTY_PATH | SBX__AT_RECURSIVE | O_CLOEXEC | SBX__OPEN_TREE_CLONE;
+    int fd = open(w->path, SBX__O_PATH | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) != 0) return 0;
+    if (st.st_dev != w->device || st.st_ino != w->inode) {
+        errno = ESTALE;
+        return 0;
+    }
+    w->mounts = (int)syscall(SBX__NR_open_tree, fd, "", flags);
+    close(fd);
+    return w->mounts >= 0;
+}
+
+/* Writable places are cloned before everything becomes read-only, and put back afterwards. With "/"
+   among them that is everything, but not the kernel's settings. */
+static int sbx__read_only_but(const sbx__plan *p) {
+    const sbx__plan_policy *y = &p->policy;
+    int i;
+    for (i = 0; i < y->writable_count; i++)
+        if (strcmp(y->writable[i].path, "/") == 0)
+            return (sbx__set_read_only("/proc") || errno == ENOENT || errno == EINVAL) &&
+                   (sbx__set_read_only("/sys") || errno == ENOENT || errno == EINVAL);
+
+    for (i = 0; i < y->writable_count; i++)
+        if (!sbx__clone_writable(&y->writable[i])) return 0;
+    if (!sbx__set_read_only("/")) return 0;
+    for (i = 0; i < y->writable_count; i++) {
+        const sbx__writable *w = &y->writable[i];
+        if (syscall(SBX__NR_move_mount, w->mounts, "", AT_FDCWD, w->path,
+                    SBX__MOVE_MOUNT_FROM_FD) != 0)
+            return 0;
+        close(w->mounts);
+    }
+    return 1;
+}
+
+/* No later mount of the host shows up, and everything but the writable places becomes read-only,
+   because Landlock does not guard modes, owners and times. A function sees no /proc: its link
+   /proc/self/exe leads to the host's file, past all mounts. */
+static sbx_step sbx__policy_view(sbx__plan *p) {
+    unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    if (syscall(SYS_unshare, SBX__CLONE_NEWNS) != 0) return SBX_STEP_POLICY;
+    if (mount("none", "/", "none", MS_REC | MS_PRIVATE, "") != 0) return SBX_STEP_POLICY;
+    if (mount("proc", "/proc", "proc", flags, "") == 0)
+        p->tree.proc = open("/proc", SBX__O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (p->tree.proc < 0 && !p->cfg.policy->no_system) return SBX_STEP_POLICY;
+    if ((p->fn || p->tree.proc < 0) && mount("none", "/proc", "tmpfs", flags, "") != 0)
+        return SBX_STEP_POLICY;
+    return sbx__read_only_but(p) ? SBX_STEP_NONE : SBX_STEP_POLICY;
+}
+
+/* ---- child: privileges, then files, then system calls ---- */
+
+static int sbx__drop_privileges(void) {
+    if (geteuid() == 0 && prctl(PR_SET_SECUREBITS, SBX__NO_ROOT, 0, 0, 0) != 0) return 0;
+    return sbx__drop_caps() && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+/* The tree's own /proc did not exist when the host made the rules. */
+static int sbx__confine_files(const sbx__plan *p) {
+    if (!p->cfg.policy->no_system) {
+        int proc = open("/proc", SBX__O_PATH | O_CLOEXEC), ok;
+        if (proc < 0) return 0;
+        ok = sbx__add_rule(p->policy.ruleset, proc, SBX__READ_TREE);
+        close(proc);
+        if (!ok) return 0;
+    }
+    return syscall(SBX__NR_landlock_restrict_self, p->policy.ruleset, 0) == 0;
+}
+
+static int sbx__set_filter(sbx__plan *p) {
+    struct {
+        unsigned short size;
+        const sbx__insn *at;
+    } program; /* struct sock_fprog */
+    int listen = p->cfg.policy->kill_on_denied, fd;
+    program.size = (unsigned short)p->policy.filter_size;
+    program.at = p->policy.filter;
+    fd = (int)syscall(SYS_seccomp, SBX__SECCOMP_SET_FILTER, listen ? SBX__SECCOMP_NEW_LISTENER : 0,
+                      &program);
+    if (fd >= 0 && listen) p->policy.notice = fd;
+    return fd >= 0;
+}
+
+static sbx_step sbx__policy_child(sbx__plan *p, int *which) {
+    if (!p->cfg.policy) return SBX_STEP_NONE;
+    *which = 1;
+    if (!sbx__drop_privileges()) return SBX_STEP_POLICY;
+    *which = 2;
+    if (!sbx__confine_files(p)) return SBX_STEP_POLICY;
+    *which = 3;
+    if (!sbx__set_filter(p)) return SBX_STEP_POLICY;
+    *which = 0;
+    return SBX_STEP_NONE;
+}
+
+/* ---- kill_on_denied ---- */
+
+/* The filter's descriptor was made in the child. Without it forbidden calls would go unheard. */
+static void sbx__policy_begin(sbx__plan *p, sbx *b) {
+    if (!p->cfg.policy || !p->cfg.policy->kill_on_denied) return;
+    b->fd[SBX__NOTICE] = sbx__move_up(p->policy.notice, 3);
+    p->policy.notice = -1;
+    if (b->fd[SBX__NOTICE] >= 0 || b->failure.step || b->pid <= 0) return;
+    if (!p->fn) return;
+    b->failure.step = SBX_STEP_POLICY;
+    b->failure.error = EMFILE;
+    b->failure.which = 3;
 }
 
 /* The child asked for something forbidden, and waits for an answer that it will not get. */
-static void sbx__read_notice(sbx *b) {
+static void sbx__policy_turn(sbx *b) {
     struct {
         unsigned long long id;
         unsigned pid, flags;
@@ -2476,1356 +5346,52 @@ static void sbx__read_notice(sbx *b) {
     } notice;
     struct pollfd one;
     memset(&notice, 0, sizeof notice); /* struct seccomp_notif */
-    one.fd = b->fd[SBX__NOTIFY];
+    one.fd = b->fd[SBX__NOTICE];
     one.events = POLLIN;
     one.revents = 0;
     if (poll(&one, 1, 0) <= 0) return;
     if (!(one.revents & POLLIN)) { /* only hung up: older kernels would wait here for ever */
-        sbx__close(&b->fd[SBX__NOTIFY]);
+        sbx__close(&b->fd[SBX__NOTICE]);
         return;
     }
-    if (syscall(SYS_ioctl, b->fd[SBX__NOTIFY], SBX__SECCOMP_NOTIF_RECV, &notice) == 0) {
-        if (!b->stopping) b->denied = notice.number;
+
+    if (syscall(SYS_ioctl, b->fd[SBX__NOTICE], SBX__SECCOMP_NOTIF_RECV, &notice) == 0) {
+        if (!b->stopping) b->policy.denied = notice.number;
         sbx__stop(b, SBX_SAW_DENIED);
     } else if (errno != EINTR && errno != ENOENT) {
-        sbx__close(&b->fd[SBX__NOTIFY]); /* nobody is left to ask */
+        sbx__close(&b->fd[SBX__NOTICE]); /* nobody is left to ask */
     }
 }
 
 #else
-static int sbx__plan_policy(sbx__plan *p, sbx *b, sbx_result *r) { return p && b && r; }
-static void sbx__plan_policy_free(sbx__plan *p) { (void)p; }
-static void sbx__read_notice(sbx *b) { (void)b; }
-static const char *sbx__call_name(int number) { return number ? "no name" : ""; }
+
+static void sbx__policy_clear(sbx__plan *p, sbx *b) { (void)p, (void)b; }
+static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r) {
+    if (!p->cfg.policy) return b != NULL;
+    return sbx__refuse(r, SBX_STEP_POLICY, ENOSYS, "policy is set, but %s",
+                       SBX__LINUX ? "was compiled out: SBX_NO_POLICY or SBX_NO_TREE"
+                                  : "only Linux can enforce it");
+}
+static sbx_step sbx__policy_view(sbx__plan *p) { return p ? SBX_STEP_NONE : SBX_STEP_POLICY; }
+static sbx_step sbx__policy_child(sbx__plan *p, int *which) {
+    return p && which ? SBX_STEP_NONE : SBX_STEP_POLICY;
+}
+static void sbx__policy_begin(sbx__plan *p, sbx *b) { (void)p, (void)b; }
+static void sbx__policy_turn(sbx *b) { (void)b; }
+static const char *sbx__policy_denied(const sbx *b) { return b ? "one without a name" : ""; }
+static void sbx__policy_free_plan(sbx__plan *p) { (void)p; }
+static int sbx__landlock_version(void) { return 0; }
 #endif
 
-/* ==== spawn ================================================================================== */
-
-#if SBX__LINUX
-/* One record. A descriptor that comes with it takes its place in the box. */
-static ssize_t sbx__receive(sbx *b, sbx__failure *f) {
-    sbx__packet packet;
-    ssize_t n;
-    int *fd;
-    if (!(b->enforced & SBX_BY_TREE)) return read(b->fd[SBX__REPORT], f, sizeof *f);
-    sbx__pack(&packet, f);
-    n = recvmsg(b->fd[SBX__REPORT], &packet.head, MSG_CMSG_CLOEXEC);
-    if (n != (ssize_t)sizeof *f || f->step || f->which < 0 || f->which >= SBX__FDS) return n;
-    fd = &b->fd[f->which];
-    sbx__close(fd);
-    if (packet.head.msg_controllen >= CMSG_LEN(sizeof *fd)) /* else no number was free */
-        memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&packet.head)), sizeof *fd);
-    *fd = sbx__move_up(*fd, 3);
-    if (*fd > b->top_fd) b->top_fd = *fd;
-    if (f->which == SBX__EXIT) b->pid = (pid_t)f->error;
-    if (*fd < 0 && f->which == SBX__NOTIFY) { /* forbidden calls would go unheard */
-        f->step = SBX_STEP_POLICY;
-        f->error = EMFILE;
-        f->which = 3;
-    }
-    return n;
-}
-#else
-static ssize_t sbx__receive(sbx *b, sbx__failure *f) {
-    return read(b->fd[SBX__REPORT], f, sizeof *f);
-}
-#endif
-
-/* Records until the end: descriptors, maybe a failure. Exec closes the other end: it has begun. */
-static void sbx__read_report(sbx *b) {
-    sbx__failure f;
-    ssize_t n = 1;
-    while (n > 0) {
-        n = sbx__receive(b, &f);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-        if (n == (ssize_t)sizeof f && f.step) b->failure = f;
-    }
-    sbx__close(&b->fd[SBX__REPORT]);
-}
-
-/* Behind the gate a program shares our memory, plan and all: this thread waits for its exec, as it
-   would for a vfork, and changes nothing meanwhile. */
-static void sbx__open_gate(const sbx__plan *p, sbx *b) {
-#if SBX__LINUX
-    int proc;
-    struct pollfd one;
-    sbx__task t;
-    if (write(p->gate[1], "", 1) != 1) return; /* it cannot be full */
-    proc = sbx__open_proc();
-    close(p->gate[0]);
-    close(p->gate[1]);
-    close(p->report);
-    while (!p->fn && sbx__proc_stat(proc, (int)b->pid, &t) && t.no_exec && !t.dead) {
-        one.fd = b->fd[SBX__REPORT];
-        one.events = POLLIN;
-        poll(&one, 1, 1);
-        if (b->fd[SBX__REPORT] >= 0) sbx__read_report(b);
-    }
-    sbx__close(&proc);
-#endif
-    (void)p;
-    (void)b;
-}
-
-/* A program is started without copying the host's page tables: the child runs on a stack of its own
-   in the host's memory while this thread waits. A function needs the copy: fork. All signals are
-   blocked meanwhile, so that no handler of the host runs in the child. */
-static pid_t sbx__fork(sbx__plan *p, sbx *b) {
-    int (*first)(void *) = sbx__child, error;
-    sigset_t all, before;
-    pid_t pid = -1;
-    sigfillset(&all);
-    SBX__SIGMASK(SIG_SETMASK, &all, &before);
-#if SBX__LINUX
-    if (p->tree) first = sbx__enter_child;
-    if (!p->fn) {
-        int flags = SBX__CLONE_VM | SBX__CLONE_VFORK;
-        char *top = sbx__stack_top(p);
-        if (p->tree) pid = clone(first, top, flags, p);
-        else pid = clone(first, top, flags | SIGCHLD | SBX__CLONE_PIDFD, p, &b->fd[SBX__EXIT]);
-        /* qemu-user does not know CLONE_PIDFD. */
-        if (pid < 0 && errno == EINVAL && !p->tree) pid = clone(first, top, flags | SIGCHLD, p);
-    }
-#endif
-    if (p->fn || !SBX__LINUX) {
-        pid = fork();
-        if (pid == 0) first(p);
-    }
-    error = errno;
-    if (p->tree && pid > 0) { /* that one only opened the door; the program is in the report */
-        sbx__collect(pid, 0, NULL);
-        sbx__read_report(b);
-        if (p->gate[0] >= 0) {
-            sbx__open_gate(p, b);
-            p->gate[0] = p->gate[1] = p->report = -1;
-        }
-        pid = b->pid;
-    }
-    SBX__SIGMASK(SIG_SETMASK, &before, NULL);
-#if SBX__LINUX
-    if (pid > 0 && b->fd[SBX__EXIT] < 0)
-        b->fd[SBX__EXIT] = (int)syscall(SBX__NR_pidfd_open, pid, 0);
-    b->fd[SBX__EXIT] = sbx__move_up(b->fd[SBX__EXIT], 3);
-#endif
-    if (pid < 0) errno = error; /* else its page need not be copied: the child shares it */
-    return pid;
-}
-
-static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
-    struct rusage host;
-    int i;
-    b->started = b->ended = sbx__now();
-    b->deadline = b->cfg.timeout_ms < 0 ? SBX__NEVER : b->started + b->cfg.timeout_ms * 1000;
-    p->deadline = b->deadline;
-    b->pid = sbx__fork(p, b);
-    if (b->pid < 0)
-        return sbx__refuse(r, SBX_STEP_SPAWN, errno, "no new process: %s", strerror(errno));
-    b->late = sbx__now() >= b->deadline;
-    for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
-    sbx__close(&p->report);
-    for (i = 0; i < SBX__FDS; i++)
-        if (b->fd[i] > b->top_fd) b->top_fd = b->fd[i];
-    if (b->pid == 0) { /* it could not enter */
-        b->state = SBX__ENDED;
-        if (!b->failure.step) b->failure.error = ECHILD;
-        if (!b->failure.step) b->failure.step = SBX_STEP_CONTAIN;
-    }
-    if (getrusage(RUSAGE_SELF, &host) == 0) b->host_peak = sbx__maxrss(&host);
-#if SBX__LINUX
-    if (b->fd[SBX__IN] >= 0 && b->input_left > SBX__CHUNK)
-        fcntl(b->fd[SBX__IN], SBX__F_SETPIPE_SZ, SBX__BIG_PIPE);
-    b->sample_step = SBX__SAMPLE / 2; /* a shorter select() costs more than it tells */
-    b->sample_at = sbx__now() + b->sample_step;
-    b->sampled_at = b->started;
-    b->credit = SBX__SAVED;
-#endif
-    if (b->fd[SBX__EXIT] < 0) {
-        b->look_at = b->started;
-        b->look_step = 100;
-    }
-    return 1;
-}
-
-static void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_result *r) {
-    static const char *const policy[] = {"mounts of its own", "dropping privileges",
-                                         "Landlock's rules", "the system-call filter"};
-    const char *why = strerror(f->error), *what = "its descriptors";
-    char shown[120];
-    struct stat st;
-    int exists;
-    if (f->step == SBX_STEP_CWD) {
-        sbx__refuse(r, f->step, f->error, "cwd = \"%s\": %s",
-                    sbx__plain(shown, sizeof shown, p->cwd), why);
-    } else if (f->step == SBX_STEP_EXEC) {
-        exists = stat(p->path, &st) == 0;
-        if (f->error == ENOENT && exists) why = "the interpreter or loader it names is missing";
-        if (f->error == EACCES && exists) why = "it may not be run";
-        if (f->error == EACCES && exists && S_ISDIR(st.st_mode)) why = "it is a directory";
-        if (f->error == ENOEXEC) why = "no program for this machine, and no script with a #! line";
-        if (f->error == ETXTBSY) why = "somebody has it open for writing";
-        sbx__refuse(r, f->step, f->error, "'%s' cannot be run: %s",
-                    sbx__plain(shown, sizeof shown, p->path), why);
-    } else {
-        sbx_step step = f->step == SBX_STEP_CONTAIN && p->cfg.policy ? SBX_STEP_POLICY : f->step;
-        if (step == SBX_STEP_CONTAIN && (f->error == EMFILE || f->error == ENFILE))
-            step = SBX_STEP_IO; /* no reason to contain less */
-        if (f->step == SBX_STEP_SESSION) what = "a session of its own";
-        if (f->step == SBX_STEP_LIMITS) what = p->limits[(unsigned)f->which % SBX__LIMITS].name;
-        if (f->step == SBX_STEP_CONTAIN) what = "the PID namespace";
-        if (f->step == SBX_STEP_CGROUP) what = "the cgroup";
-        if (f->step == SBX_STEP_MEMORY) what = "memory for the function";
-        if (f->step == SBX_STEP_POLICY) what = policy[(unsigned)f->which % 4];
-        sbx__refuse(r, step, f->error, "%s%s could not be set up in the child: %s",
-                    step == SBX_STEP_POLICY ? "policy: " : "", what, why);
-    }
-}
-
-/* ==== reader and writer ====================================================================== */
-
-/* Room behind the kept bytes for one more read: doubling, at most one chunk past the cap. */
-static size_t sbx__room(sbx *b, int i) {
-    sbx_output *o = &b->output[i];
-    long long left = b->cfg.output_bytes < 0 ? SBX__MAX_BYTES : b->cfg.output_bytes - b->kept;
-    size_t size = b->capacity[i], least = o->size + (b->busy[i] || !left ? SBX__CHUNK : 1) + 1;
-    if (size < least) {
-        char *data;
-        size = size ? 2 * size : 4096;
-        if (size < least) size = least;
-        if (left < (long long)(size - o->size)) size = o->size + (size_t)left + SBX__CHUNK + 1;
-        data = (char *)SBX_REALLOC(o->data, size);
-        if (data) {
-            o->data = data;
-            b->capacity[i] = size;
-        }
-    }
-    return b->capacity[i] > o->size ? b->capacity[i] - o->size - 1 : 0;
-}
-
-/* n bytes stand behind the kept ones: keep what the cap allows, tell the callback, judge. */
-static void sbx__take(sbx *b, int i, size_t n, size_t room) {
-    sbx_output *o = &b->output[i];
-    const char *fresh = o->data ? o->data + o->size : NULL;
-    size_t keep = room ? n : 0;
-    if (b->cfg.output_bytes >= 0 && (long long)keep > b->cfg.output_bytes - b->kept)
-        keep = (size_t)(b->cfg.output_bytes - b->kept);
-    o->total += n;
-    o->size += keep;
-    b->kept += (long long)keep;
-    if (keep && b->cfg.on_output && !(b->seen.saw & SBX_SAW_CANCEL) &&
-        b->cfg.on_output(b->cfg.user, i ? SBX_STDERR : SBX_STDOUT, fresh, keep) != 0) {
-        b->cfg.on_output = NULL;
-        sbx__stop(b, SBX_SAW_CANCEL);
-    }
-    if (keep == n) return;
-    o->truncated = 1;
-    /* The host is out of memory: from here on nothing is kept, so that there is no hole. */
-    if (!room) {
-        b->failure.error = ENOMEM;
-        b->cfg.output_bytes = b->kept;
-    }
-    if (!b->cfg.truncate_output) sbx__stop(b, SBX_SAW_OUTPUT_CAP);
-}
-
-/* Reads what is there, at most about one full pipe, so that no stream starves the other. */
-static void sbx__read(sbx *b, int k) {
-    size_t budget = SBX__BIG_PIPE;
-    int i = k - SBX__OUT;
-    char spare[512]; /* nothing is allocated for what says nothing, or if the host has no memory */
-    while (b->fd[k] >= 0 && budget > 0) {
-        size_t room = b->capacity[i] ? sbx__room(b, i) : 0, want = room ? room : sizeof spare;
-        ssize_t n;
-        if (want > budget) want = budget;
-        n = read(b->fd[k], room ? b->output[i].data + b->output[i].size : spare, want);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && errno == EAGAIN) return;
-        if (n <= 0) {
-            sbx__close(&b->fd[k]);
-            if (b->look_at != SBX__NEVER) { /* its end is near */
-                b->look_at = 0;
-                b->look_step = 50;
-            }
-            return;
-        }
-        if (!room && sbx__room(b, i) >= (size_t)n) {
-            memcpy(b->output[i].data + b->output[i].size, spare, (size_t)n);
-            room = (size_t)n;
-        }
-        sbx__take(b, i, (size_t)n, room);
-        budget -= (size_t)n;
-#if SBX__LINUX
-        if (!b->busy[i] && b->output[i].total >= SBX__CHUNK) { /* fewer, larger reads */
-            fcntl(b->fd[k], SBX__F_SETPIPE_SZ, SBX__BIG_PIPE);
-            b->busy[i] = 1;
-        }
-#endif
-        if ((size_t)n < want) return; /* that was all */
-    }
-}
-
-/* write() to a pipe nobody reads raises SIGPIPE: held back in this thread, and taken away again. */
-static ssize_t sbx__write_quietly(int fd, const void *data, size_t size) {
-    sigset_t only, before, pending;
-    int error, was_pending, number;
-    ssize_t n;
-    sigemptyset(&only);
-    sigaddset(&only, SIGPIPE);
-    SBX__SIGMASK(SIG_BLOCK, &only, &before);
-    sigpending(&pending);
-    was_pending = sigismember(&pending, SIGPIPE);
-    do n = write(fd, data, size);
-    while (n < 0 && errno == EINTR);
-    error = errno;
-    if (n < 0 && error == EPIPE && !was_pending) {
-        sigpending(&pending);
-        if (sigismember(&pending, SIGPIPE)) sigwait(&only, &number);
-    }
-    SBX__SIGMASK(SIG_SETMASK, &before, NULL);
-    errno = error;
-    return n;
-}
-
-static void sbx__feed(sbx *b) {
-    size_t size = b->input_left < SBX__BIG_PIPE ? b->input_left : SBX__BIG_PIPE;
-    ssize_t n = 0;
-    b->want_write = 0;
-    if (b->cfg.in == SBX_PIPE || b->fd[SBX__IN] < 0) return;
-    if (size) n = sbx__write_quietly(b->fd[SBX__IN], b->input, size);
-    if (n < 0 && errno == EAGAIN) return;
-    if (n < 0) n = (ssize_t)b->input_left; /* the child does not want the rest */
-    b->input += n;
-    b->input_left -= (size_t)n;
-    if (b->input_left == 0) sbx__close(&b->fd[SBX__IN]);
-}
-
-/* ==== watch: memory and CPU time of the tree, from /proc (Linux) ============================= */
-
-#if SBX__LINUX
-
-static sbx__task *sbx__task_of(const sbx__tasks *list, int pid) {
-    int low = 0, high = list->count; /* /proc lists them in rising order */
-    while (low < high) {
-        int mid = low + (high - low) / 2;
-        if (list->at[mid].pid < pid) low = mid + 1;
-        else high = mid;
-    }
-    return low < list->count && list->at[low].pid == pid ? &list->at[low] : NULL;
-}
-
-static int sbx__task_add(sbx__tasks *list, const sbx__task *t) {
-    if (list->count == list->capacity) {
-        int capacity = list->capacity ? 2 * list->capacity : 64;
-        sbx__task *at = (sbx__task *)SBX_REALLOC(list->at, (size_t)capacity * sizeof *at);
-        if (!at) return 0;
-        list->at = at;
-        list->capacity = capacity;
-    }
-    list->at[list->count++] = *t;
-    return 1;
-}
-
-/* 0 = none. */
-static int sbx__other_thread(int proc, int pid) {
-    char path[32];
-    DIR *dir;
-    int thread = pid;
-    snprintf(path, sizeof path, "%d/task", pid);
-    dir = sbx__list(proc, path);
-    while (dir && thread == pid) thread = sbx__next_pid(dir);
-    if (dir) closedir(dir);
-    return thread == pid ? 0 : thread;
-}
-
-static size_t sbx__task_read(const sbx *b, const sbx__task *t, const char *name, char *text,
-                             size_t room) {
-    char path[60];
-    if (!t->thread) return sbx__proc_read(b->fd[SBX__PROC], t->pid, name, text, room);
-    snprintf(path, sizeof path, "task/%d/%s", t->thread, name);
-    return sbx__proc_read(b->fd[SBX__PROC], t->pid, path, text, room);
-}
-
-/* Everybody in the tree's own /proc is a member. In the host's: the program's session, every
-   descendant whose line to it is unbroken, and the orphans of pid 1. */
-static int sbx__scan(const sbx *b, sbx__tasks *list) {
-    int i, pid, kept = 0, more = 1, complete = 1, own = b->self != (int)b->pid;
-    DIR *dir = sbx__list(b->fd[SBX__PROC], ".");
-    sbx__task t;
-    while (dir && (pid = sbx__next_pid(dir)) != 0) {
-        if ((own && pid == 1) || !sbx__proc_stat(b->fd[SBX__PROC], pid, &t)) continue;
-        if (t.thread) t.thread = sbx__other_thread(b->fd[SBX__PROC], pid);
-        t.member = own || t.pid == b->self || t.session == b->self ||
-                   (b->init && t.parent == (int)b->init);
-        complete = complete && sbx__task_add(list, &t);
-    }
-    if (!dir || closedir(dir) != 0) return 0;
-    while (more) {
-        more = 0;
-        for (i = 0; i < list->count; i++) {
-            sbx__task *parent = sbx__task_of(list, list->at[i].parent);
-            if (!list->at[i].member && parent && parent->member) list->at[i].member = more = 1;
-        }
-    }
-    for (i = 0; i < list->count; i++)
-        if (list->at[i].member) list->at[kept++] = list->at[i];
-    list->count = kept;
-    return complete;
-}
-
-/* CPU time of the tree = the living, what they waited for, and what vanished unwaited. The ticks of
-   a vanished task are credited to its nearest living ancestor; what that one did not collect, the
-   kernel has forgotten, and it is kept here. */
-static void sbx__settle_cpu(sbx *b, const sbx__tasks *fresh) {
-    long long ticks = 0, rate = sysconf(_SC_CLK_TCK);
-    int i;
-    for (i = 0; i < b->tasks.count; i++) {
-        sbx__task *old = &b->tasks.at[i], *heir = NULL, *up = old;
-        if (sbx__task_of(fresh, old->pid)) continue;
-        while (!heir && (up = sbx__task_of(&b->tasks, up->parent)) != NULL)
-            heir = sbx__task_of(fresh, up->pid);
-        if (heir) heir->credit += old->cpu + old->reaped;
-        else b->cpu_gone += old->cpu + old->reaped;
-    }
-    for (i = 0; i < fresh->count; i++) {
-        sbx__task *t = &fresh->at[i], *old = sbx__task_of(&b->tasks, t->pid);
-        long long collected = t->reaped - (old ? old->reaped : 0);
-        if (t->credit > collected) b->cpu_gone += t->credit - collected;
-        ticks += t->cpu + t->reaped;
-    }
-    ticks = (ticks + b->cpu_gone) * (SBX__SECOND / (rate > 0 ? rate : 100));
-    if (ticks > b->cpu_us) b->cpu_us = ticks;
-}
-
-static long long sbx__cpu_time(void) { return sbx__clock(CLOCK_THREAD_CPUTIME_ID); }
-
-/* Renews the list of members and, with it, the CPU sum. */
-static void sbx__recount(sbx *b, long long now) {
-    long long begun = sbx__cpu_time();
-    sbx__tasks fresh;
-    memset(&fresh, 0, sizeof fresh);
-    if (sbx__scan(b, &fresh)) {
-        sbx__settle_cpu(b, &fresh);
-        SBX_FREE(b->tasks.at);
-        b->tasks = fresh;
-    } else {
-        SBX_FREE(fresh.at); /* no memory: the old list serves until the next look */
-    }
-    b->scan_at = now + (sbx__cpu_time() - begun) * SBX__PART;
-}
-
-static long long sbx__kib(const char *text, const char *label) {
-    return sbx__number_after(text, label, 0) * 1024;
-}
-
-/* Of the host itself: a function begins with a copy of them. */
-static long long sbx__own_tables(void) {
-    char text[4096];
-    sbx__read_file(AT_FDCWD, "/proc/self/status", text, sizeof text);
-    return sbx__kib(text, "\nVmPTE:");
-}
-
-static long long sbx__resident(const sbx *b, const sbx__task *t) {
-    char text[128], *at = text;
-    if (!sbx__task_read(b, t, "statm", text, sizeof text)) return 0;
-    strtoll(at, &at, 10);
-    return strtoll(at, NULL, 10) * sysconf(_SC_PAGESIZE);
-}
-
-/* A task's own share of its pages: divided by the number of sharers; of a function only what the
-   host does not have too. Dear: it walks the page tables. A task can hide that, not its size. */
-static void sbx__ask_share(const sbx *b, sbx__task *t) {
-    char text[2048];
-    t->resident = sbx__resident(b, t);
-    t->share = t->pss = errno = 0;
-    if (sbx__task_read(b, t, "smaps_rollup", text, sizeof text)) {
-        t->pss = sbx__kib(text, "\nPss:") + sbx__kib(text, "\nSwapPss:");
-        t->share = t->pss;
-        if (b->call)
-            t->share = sbx__kib(text, "\nPrivate_Clean:") + sbx__kib(text, "\nPrivate_Dirty:") +
-                       sbx__kib(text, "\nSwapPss:");
-    } else if (errno == EACCES || errno == EPERM) { /* else it has ended meanwhile */
-        t->share = t->rss;
-        if (b->call) t->share = t->rss > b->host_peak ? t->rss - b->host_peak : 0;
-    }
-}
-
-/* The members' numbers on the host's side, where those in the tree's own /proc are others. */
-static void sbx__find_hosts(sbx *b) {
-    char text[4096], *at;
-    int host, proc = sbx__open_proc();
-    unsigned long long ours = sbx__pid_ns(proc, (int)b->pid, 0);
-    DIR *dir = ours ? sbx__list(proc, ".") : NULL;
-    sbx__task *t;
-    while (dir && (host = sbx__next_pid(dir)) != 0) {
-        long long number = 0;
-        if (sbx__pid_ns(proc, host, 0) != ours ||
-            !sbx__proc_read(proc, host, "status", text, sizeof text) ||
-            !(at = strstr(text, "\nNSpid:")))
-            continue;
-        for (at += 7; *at == '\t';) number = strtoll(at, &at, 10); /* the innermost is the last */
-        if ((t = sbx__task_of(&b->tasks, (int)number)) != NULL) t->host = host;
-    }
-    if (dir) closedir(dir);
-    sbx__close(&proc);
-}
-
-/* Between vfork and exec a task lives in its parent's memory, which /proc then shows twice. Only
-   twins are worth the question, and only large ones the search for their numbers. */
-static int sbx__borrows(sbx *b, const sbx__task *t) {
-    const sbx__task *parent = sbx__task_of(&b->tasks, t->parent);
-    long long apart = parent ? parent->rss - t->rss : 0;
-    if (!t->no_exec || t->rss <= 4 << 20 || !parent) return 0;
-    if (apart > t->rss / 16 || apart < -t->rss / 16) return 0;
-    if (b->self == (int)b->pid) return syscall(SYS_kcmp, t->pid, t->parent, 1, 0, 0) == 0;
-    if (!t->host || !parent->host) sbx__find_hosts(b);
-    return syscall(SYS_kcmp, t->host, parent->host, 1, 0, 0) == 0; /* KCMP_VM: the same memory */
-}
-
-/* The exact sum, or less: what somebody gives up meanwhile may be in the share of another who was
-   asked later. */
-static long long sbx__weigh_shares(sbx *b) {
-    long long sum = 0, whole = -b->host_peak, tables = 0, begun = sbx__cpu_time(), fell;
-    sbx__task *t = b->tasks.at, *end = t + b->tasks.count;
-    for (; t < end; t++) { /* asked first: only exec ends the borrowing */
-        t->share = t->pss = t->resident = 0;
-        if (sbx__borrows(b, t)) continue;
-        sbx__ask_share(b, t);
-        if (t->tables > b->host_tables) tables += t->tables - b->host_tables;
-    }
-    for (t = b->tasks.at; t < end; t++) {
-        fell = t->resident ? t->resident - sbx__resident(b, t) : 0;
-        if (fell < 0) fell = 0;
-        if (t->share > fell) sum += t->share - fell;
-        if (t->pss > fell) whole += t->pss - fell;
-    }
-    if (b->call && whole > sum) sum = whole; /* shared among its own forks */
-    sum += tables;
-    if (sum > b->peak) b->peak = sum;
-    b->credit -= sbx__cpu_time() - begun;
-    return sum;
-}
-
-/* Adds up the tree. b->used may count shared pages twice; what goes into b->peak never does. */
-static void sbx__weigh(sbx *b) {
-    long long own = 0, shared = 0;
-    char text[4096];
-    int i;
-    b->used = 0;
-    if (b->tasks.count > 1 || b->call) b->doubt = 1;
-    for (i = 0; i < b->tasks.count; i++) {
-        sbx__task *t = &b->tasks.at[i];
-        long long rss, files, swap, peak, space, shmem;
-        if (!sbx__task_read(b, t, "status", text, sizeof text)) continue;
-        t->tables = sbx__kib(text, "\nVmPTE:");
-        rss = sbx__kib(text, "\nVmRSS:") + t->tables;
-        swap = sbx__kib(text, "\nVmSwap:");
-        peak = sbx__kib(text, "\nVmHWM:") + t->tables;
-        shmem = sbx__kib(text, "\nRssShmem:");
-        files = sbx__kib(text, "\nRssFile:") + shmem;
-        space = sbx__kib(text, "\nVmPeak:");
-        if (space > b->peak_space) b->peak_space = space;
-        if (shmem > rss / 16) b->doubt = b->mapped = 1; /* maybe the same pages several times */
-        t->rss = rss + swap;
-        b->used += rss + swap;
-        own += rss - files + swap;
-        if (files > shared) shared = files;
-        if (peak > b->peak && !b->mapped && !b->call) b->peak = peak;
-    }
-    /* Forks share pages that look like their own: ask again, but rarely. */
-    if (b->call) {
-        b->used = sbx__weigh_shares(b);
-    } else if (b->doubt && own + shared > b->peak && own + shared > b->weighed / 100 * 102 &&
-               b->credit >= 0) {
-        b->weighed = own + shared;
-        sbx__weigh_shares(b);
-    }
-    if (b->peak == 0) b->peak = -1; /* it had ended already */
-}
-
-static int sbx__over_memory(sbx *b) {
-    if (b->cfg.memory_bytes < 0 || !(b->enforced & SBX_BY_WATCH)) return 0;
-    if (b->peak > b->cfg.memory_bytes) return 1; /* the high-water mark is proof */
-    return b->doubt && !b->call && b->used > b->cfg.memory_bytes &&
-           sbx__weigh_shares(b) > b->cfg.memory_bytes;
-}
-
-/* In a group without limits only the program itself is looked at. */
-static void sbx__list_alone(sbx *b) {
-    sbx__task t;
-    if (b->tasks.count == 0 && sbx__proc_stat(b->fd[SBX__PROC], b->self, &t))
-        sbx__task_add(&b->tasks, &t);
-}
-
-/* One look; more rarely as long as nothing changes. */
-static void sbx__sample(sbx *b, long long now) {
-    int watch = (b->enforced & SBX_BY_WATCH) != 0;
-    int space = (b->seen.saw & SBX_SAW_MEMORY_LIMIT) != 0;
-    long long before = b->peak, credit = b->credit + (now - b->sampled_at) / SBX__PART, left;
-    long long spent, closer;
-    /* Without a limit only the peak is wanted: more rarely, the more boxes there are. */
-    long long most = watch || space ? SBX__SAMPLE : 2 * SBX__SAMPLE * (1 + b->crowd / 16);
-    b->credit = credit = credit < SBX__SAVED ? credit : SBX__SAVED;
-    b->sampled_at = now;
-    /* The tree's own /proc comes with the report; there the program is the first after pid 1. */
-    if (b->fd[SBX__REPORT] >= 0) sbx__read_report(b);
-    if (!b->self) b->self = b->fd[SBX__PROC] >= 0 ? 2 : (int)b->pid;
-    if (b->fd[SBX__PROC] < 0) b->fd[SBX__PROC] = sbx__open_proc();
-    if (b->call && !b->host_tables) b->host_tables = sbx__own_tables();
-    if (!b->cgroup && !watch && b->self == (int)b->pid) sbx__list_alone(b);
-    else if (!b->cgroup && now >= b->scan_at) sbx__recount(b, now);
-    spent = sbx__cpu_time();
-    if (b->cgroup) {
-        sbx__read_cgroup(b);
-    } else {
-        sbx__weigh(b);
-        if (sbx__over_memory(b)) sbx__stop(b, SBX_SAW_MEMORY_SUM);
-    }
-    if (b->cfg.cpu_ms >= 0 && b->cpu_us > b->cfg.cpu_ms * 1000) sbx__stop(b, SBX_SAW_CPU_SUM);
-    if (b->peak > before + before / 64) b->sample_step = SBX__SAMPLE / 4;
-    else if (b->sample_step < most) b->sample_step *= 2;
-    left = b->sample_step; /* near a limit sooner: it may grow by 4 GB a second */
-    if (space) left = (b->cfg.address_space_bytes - b->peak_space) / 4096;
-    if (watch && b->cfg.memory_bytes >= 0) left = (b->cfg.memory_bytes - b->used) / 4096;
-    if (left > b->sample_step) left = b->sample_step;
-    b->sample_at = now + (left > 1000 ? left : 1000);
-    spent = sbx__cpu_time() - spent;
-    closer = credit - b->credit;
-    spent = (spent - closer) * SBX__PART + closer * 4; /* a limit has to be watched in any case */
-    if (b->sample_at < now + spent) b->sample_at = now + spent;
-    if (b->credit < -SBX__SAVED) b->credit = -SBX__SAVED;
-}
-
-#else /* without /proc the limits fall back to each process's own, and `enforced` says so */
-static void sbx__sample(sbx *b, long long now) { b->sample_at = now ? SBX__NEVER : 0; }
-#endif
-
-/* ==== escalation: SIGTERM, grace, SIGKILL; then collect ====================================== */
-
-/* To the whole group. By pidfd the kernel knows which group is meant even if the number were in use
-   again; by number that is sure only while the leader has not been collected. */
-static void sbx__signal(sbx *b, int number) {
-    int sent = 0, gone = 0;
-#if SBX__LINUX
-    int fd = b->fd[SBX__EXIT];
-    sent = syscall(SBX__NR_pidfd_send_signal, fd, number, NULL, SBX__PIDFD_TO_GROUP) == 0;
-    gone = !sent && fd >= 0 && errno == ESRCH;
-#endif
-    if (!sent && !gone) sent = kill(-b->pid, number) == 0;
-    if (number == SIGKILL && b->init) sbx__kill_init(b);
-    if (sent || b->state != SBX__RUNNING) return;
-#if SBX__LINUX /* it may not have its group yet */
-    if (syscall(SBX__NR_pidfd_send_signal, fd, number, NULL, 0) == 0) return;
-#endif
-    kill(b->pid, number);
-}
-
-/* The reason is noted before the signal goes out, and only the first one counts. */
-static void sbx__stop(sbx *b, unsigned reason) {
-    if (b->stopping) return;
-    b->stopping = 1;
-    b->seen.saw |= reason;
-    if (b->state != SBX__RUNNING) return; /* it ended by itself while its last bytes were read */
-    b->killed = 1;
-    if (b->cfg.grace_ms == 0 || reason & (SBX_SAW_MEMORY_SUM | SBX_SAW_DENIED)) {
-        sbx__signal(b, SIGKILL); /* a hog would use the grace to grow */
-    } else {
-        b->kill_at = sbx__now() + b->cfg.grace_ms * 1000;
-        sbx__signal(b, SIGTERM);
-        sbx__signal(b, SIGCONT); /* a stopped process takes no SIGTERM */
-    }
-}
-
-static void sbx__note_status(sbx *b, int exited, int value) {
-    if (exited) b->seen.exit_code = value;
-    else b->seen.signal = value;
-}
-
-/* Has the program ended? Looks without collecting, so that its number stays taken. */
-static int sbx__look(sbx *b) {
-    int flags = WEXITED | WNOHANG | WNOWAIT | SBX__WALL, found = -1;
-    siginfo_t info;
-    memset(&info, 0, sizeof info);
-    if (b->fd[SBX__EXIT] < 0) errno = 0;
-#if SBX__LINUX
-    if (b->fd[SBX__EXIT] >= 0)
-        found = waitid((idtype_t)SBX__P_PIDFD, (id_t)b->fd[SBX__EXIT], &info, flags);
-#endif
-    if (found < 0 && errno != ECHILD) found = waitid(P_PID, (id_t)b->pid, &info, flags);
-    if (found == 0 && info.si_code != CLD_EXITED && info.si_code != CLD_KILLED &&
-        info.si_code != CLD_DUMPED)
-        return 0; /* nothing; or it stopped, and PTRACE_TRACEME had made the host its tracer */
-    if (found == 0 && info.si_pid) sbx__note_status(b, info.si_code == CLD_EXITED, info.si_status);
-    if (found == 0) return info.si_pid != 0;
-    if (errno != ECHILD) return 0;
-    b->gone++; /* the host collected it, or ignores SIGCHLD */
-#if SBX__LINUX
-    if (b->fd[SBX__EXIT] >= 0) { /* newer kernels remember for who holds a pidfd, if not at once */
-        sbx__pidfd_info kept;
-        int status, known;
-        memset(&kept, 0, sizeof kept);
-        kept.mask = SBX__PIDFD_INFO_EXIT;
-        known = syscall(SYS_ioctl, b->fd[SBX__EXIT], SBX__PIDFD_GET_INFO, &kept) == 0;
-        if ((known ? !(kept.mask & SBX__PIDFD_INFO_EXIT) : errno == ESRCH) && b->gone < 20)
-            return 0;
-        status = kept.exit_status;
-        known = known && kept.mask & SBX__PIDFD_INFO_EXIT;
-        if (known && WIFEXITED(status)) sbx__note_status(b, 1, WEXITSTATUS(status));
-        else if (known) sbx__note_status(b, 0, WTERMSIG(status));
-        if (known) return 1;
-    }
-#endif
-    b->seen.saw |= SBX_SAW_NO_STATUS;
-    return 1;
-}
-
-/* The program has ended. What it left behind is killed while its number is still taken. */
-static void sbx__leave(sbx *b, long long now) {
-    long long init_end = b->deadline == SBX__NEVER
-                             ? SBX__NEVER
-                             : b->deadline + b->cfg.grace_ms * 1000 + SBX__SECOND / 2;
-    b->state = SBX__LEAVING;
-    b->ended = b->look_at = now;
-    b->empty_by = now + SBX__EMPTY_WAIT;
-    b->look_step = 100;
-    b->late = b->late && b->seen.signal == SIGKILL && !b->stopping; /* by its own timer, ... */
-    if (b->late || (b->init && b->seen.signal == SIGKILL && !b->stopping && now >= init_end))
-        b->seen.saw |= SBX_SAW_DEADLINE; /* ... or by pid 1's, which comes later */
-    sbx__signal(b, SIGKILL); /* the group first: fewer runners compete with the end of pid 1 */
-    if (!b->gone) sbx__collect(b->pid, 0, &b->usage); /* else the number may be another child's */
-}
-
-/* Nobody of the group runs any more: what is there are zombies, which are pid 1's to collect. */
-#if SBX__LINUX
-static int sbx__all_dead(const sbx *b) {
-    int pid, proc = sbx__open_proc();
-    DIR *dir = sbx__list(proc, ".");
-    int alive = !dir;
-    sbx__task t;
-    while (dir && (pid = sbx__next_pid(dir)) != 0)
-        if (sbx__proc_stat(proc, pid, &t) && t.group == (int)b->pid &&
-            (!t.dead || t.parent == (int)getpid()))
-            alive = 1;
-    if (dir) closedir(dir);
-    sbx__close(&proc);
-    return !alive;
-}
-#else
-static int sbx__all_dead(const sbx *b) { return b == NULL; } /* nobody can tell */
-#endif
-
-/* Is anybody left? clone(CLONE_PARENT) may have made grandchildren the host's to collect. */
-static int sbx__is_empty(sbx *b, long long now) {
-    int most = 64, empty;
-    empty = kill(-b->pid, 0) < 0 && errno == ESRCH;
-    while (!empty && most-- > 0 && sbx__collect(-b->pid, WNOHANG, NULL) > 0) {
-    }
-    if (b->init) { /* pid 1 is gone only when all of its namespace is */
-        if (now > b->ended + 5000) sbx__collect_strays(b);
-        empty = sbx__collect(b->init, WNOHANG, NULL) != 0;
-        if (empty) b->init = 0;
-    } else {
-        empty = empty || sbx__all_dead(b);
-    }
-    return empty && (!b->cgroup || sbx__leave_cgroup(b));
-}
-
-/* Then read what is still in the pipes, and let go of them. */
-static void sbx__clear(sbx *b, long long now) {
-    static const int done[] = {SBX__IN,     SBX__OUT,  SBX__ERR, SBX__REPORT,
-                               SBX__NOTIFY, SBX__LIFE, SBX__PROC};
-    size_t i;
-    if (!sbx__is_empty(b, now) && now < b->empty_by) {
-        b->look_at = now + b->look_step;
-        if (b->look_step < SBX__SAMPLE) b->look_step *= 2;
-        return;
-    }
-    sbx__read(b, SBX__OUT);
-    sbx__read(b, SBX__ERR);
-    if (b->fd[SBX__REPORT] >= 0) sbx__read_report(b);
-    for (i = 0; i < sizeof done / sizeof done[0]; i++) sbx__close(&b->fd[done[i]]);
-    b->state = SBX__ENDED;
-}
-
-/* ==== the loop: one turn of a box, and waiting for many ====================================== */
-
-/* For reasons that come from outside: a program that has ended meanwhile keeps its own verdict. */
-static void sbx__stop_running(sbx *b, unsigned reason, long long now) {
-    if (b->stopping) return;
-    if (sbx__look(b)) sbx__leave(b, now);
-    else sbx__stop(b, reason);
-}
-
-static void sbx__on_time(sbx *b, long long now) {
-    if (now >= b->deadline) sbx__stop_running(b, SBX_SAW_DEADLINE, now);
-    if (b->state == SBX__RUNNING && now >= b->kill_at) {
-        b->kill_at = SBX__NEVER;
-        b->seen.saw |= SBX_SAW_GRACE_OVER;
-        sbx__signal(b, SIGKILL);
-    }
-    if (b->state == SBX__RUNNING && now >= b->sample_at) sbx__sample(b, now);
-}
-
-/* It is dead, but somebody traces it, and only to its tracer a dead process shows. In a tree the
-   tracer dies with pid 1; one that left a group can hold the status for ever. */
-static void sbx__unhide(sbx *b, long long now) {
-    b->held = now + SBX__EMPTY_WAIT;
-    b->look_step = 100;
-    if (b->init) sbx__kill_init(b);
-}
-
-static void sbx__give_up(sbx *b, long long now) {
-    b->gone = 1;
-    b->seen.saw |= SBX_SAW_NO_STATUS;
-    sbx__leave(b, now);
-}
-
-#define SBX__ANY (~0u) /* nobody knows which descriptors are ready: try them all */
-
-static void sbx__turn(sbx *b, unsigned ready, long long now) {
-    unsigned long long note;
-    if (ready & 1u << SBX__REPORT && b->fd[SBX__REPORT] >= 0) sbx__read_report(b);
-    if (ready & 1u << SBX__NOTIFY && b->fd[SBX__NOTIFY] >= 0) sbx__read_notice(b);
-    if (ready & 1u << SBX__OUT) sbx__read(b, SBX__OUT);
-    if (ready & 1u << SBX__ERR) sbx__read(b, SBX__ERR);
-    if (ready & 1u << SBX__IN) sbx__feed(b);
-    if (b->state == SBX__RUNNING && (ready & 1u << SBX__EXIT || now >= b->look_at)) {
-        if (sbx__look(b)) {
-            sbx__leave(b, now);
-        } else {
-            if (ready & 1u << SBX__EXIT && ready != SBX__ANY && !b->held) sbx__unhide(b, now);
-            if (b->held && now >= b->held) sbx__give_up(b, now);
-            b->look_at = b->fd[SBX__EXIT] < 0 || b->held ? now + b->look_step : SBX__NEVER;
-            if (b->look_step < SBX__SAMPLE) b->look_step *= 2;
-        }
-    }
-    if (b->state == SBX__RUNNING && ready & 1u << SBX__CANCEL && b->fd[SBX__CANCEL] >= 0 &&
-        read(b->fd[SBX__CANCEL], &note, sizeof note) > 0)
-        sbx__stop_running(b, SBX_SAW_CANCEL, now);
-    if (b->state == SBX__RUNNING) sbx__on_time(b, now);
-    if (b->state == SBX__LEAVING && (now >= b->look_at || ready & 1u << SBX__INIT))
-        sbx__clear(b, now);
-}
-
-/* When the box needs a turn although no descriptor calls for one. */
-static long long sbx__wake(const sbx *b) {
-    long long at = b->look_at;
-    if (b->state != SBX__RUNNING) return at;
-    if (!b->stopping && b->deadline < at) at = b->deadline;
-    if (b->kill_at < at) at = b->kill_at;
-    return b->sample_at < at ? b->sample_at : at;
-}
-
-static int sbx__wants(const sbx *b, int k) {
-    if (b->fd[k] < 0 || b->state == SBX__ENDED || k >= SBX__LIFE) return 0;
-    if (k == SBX__IN) return b->input_left > 0 || b->want_write;
-    if (k == SBX__INIT) return b->state == SBX__LEAVING;
-    if (k == SBX__EXIT) return b->state == SBX__RUNNING && !b->held;
-    if (k == SBX__REPORT && b->call && !b->cfg.policy) return 0; /* a function: read at the end */
-    return b->state == SBX__RUNNING || k == SBX__OUT || k == SBX__ERR;
-}
-
-#define SBX__BITS (8 * (int)sizeof(unsigned long))
-
-/* The word of a bitmap that holds a descriptor, and its bit there. map[1] is for writing. */
-static unsigned long *sbx__word(unsigned long *const *map, const sbx *b, int k) {
-    return &map[k == SBX__IN][b->fd[k] / SBX__BITS];
-}
-static unsigned long sbx__bit(const sbx *b, int k) { return 1ul << b->fd[k] % SBX__BITS; }
-
-static void sbx__timeval(long long us, struct timeval *tv) {
-    if (us < 0) us = 0;
-    if (us > 1000 * SBX__SECOND) us = 1000 * SBX__SECOND;
-    tv->tv_sec = (time_t)(us / SBX__SECOND);
-    tv->tv_usec = (suseconds_t)(us % SBX__SECOND);
-}
-
-/* One select() over all boxes, with a bitmap as large as the highest descriptor asks for; then a
-   turn for every box that is ready or due. */
-static void sbx__select(sbx *const *boxes, int count, int top, long long wait) {
-    unsigned long few[64], *map[2]; /* to read, to write */
-    size_t words = (size_t)(top / SBX__BITS + 1);
-    struct timeval tv;
-    long long now;
-    int i, k, n, blind = 0;
-    map[0] = few;
-    if (2 * words * sizeof *few > sizeof few)
-        map[0] = (unsigned long *)SBX_REALLOC(NULL, 2 * words * sizeof *few);
-    map[1] = map[0] ? map[0] + words : NULL;
-    if (map[0]) memset(map[0], 0, 2 * words * sizeof *few);
-    for (i = 0; map[0] && i < count; i++)
-        for (k = 0; boxes[i] && k < SBX__FDS; k++)
-            if (sbx__wants(boxes[i], k)) *sbx__word(map, boxes[i], k) |= sbx__bit(boxes[i], k);
-    sbx__timeval(wait, &tv);
-    n = map[0] ? select(top + 1, (fd_set *)(void *)map[0], (fd_set *)(void *)map[1], NULL, &tv)
-               : -1;
-    if (!map[0] || (n < 0 && errno != EINTR)) { /* no memory, or the host closed one: try often */
-        blind = 1;
-        sbx__timeval(wait < 1000 ? wait : 1000, &tv);
-        select(0, NULL, NULL, NULL, &tv);
-    }
-    now = sbx__now();
-    for (i = 0; i < count; i++) {
-        unsigned ready = blind ? SBX__ANY : 0;
-        sbx *b = boxes[i];
-        if (!b || b->state == SBX__ENDED) continue;
-        b->crowd = count;
-        for (k = 0; n > 0 && k < SBX__FDS; k++)
-            if (sbx__wants(b, k) && *sbx__word(map, b, k) & sbx__bit(b, k)) ready |= 1u << k;
-        if (ready || now >= sbx__wake(b)) sbx__turn(b, ready, now);
-    }
-    if (map[0] != few) SBX_FREE(map[0]);
-}
-
-/* Index of a box that has ended; -1 at `until`, if there is none to wait for, or when an input that
-   was full can take more. */
-static int sbx__wait(sbx *const *boxes, int count, long long until) {
-    for (;;) {
-        long long now = sbx__now(), wake = until;
-        int i, top = -1, full = 0;
-        for (i = 0; i < count; i++) {
-            if (!boxes[i]) continue;
-            full += boxes[i]->want_write;
-            if (boxes[i]->state == SBX__ENDED) return i;
-            if (boxes[i]->top_fd > top) top = boxes[i]->top_fd;
-            if (sbx__wake(boxes[i]) < wake) wake = sbx__wake(boxes[i]);
-        }
-        if (top < 0) return -1;
-        sbx__select(boxes, count, top, wake == SBX__NEVER ? SBX__NEVER : wake - now);
-        for (i = 0; i < count; i++) {
-            if (boxes[i] && boxes[i]->state == SBX__ENDED) return i;
-            if (boxes[i]) full -= boxes[i]->want_write;
-        }
-        if (full > 0 || sbx__now() >= until) return -1;
-    }
-}
-
-/* ==== classifier: evidence -> verdict ======================================================== */
-
-/* The table at the top of the file, row by row. */
-SBX_API sbx_verdict sbx_classify(const sbx_evidence *e, int *certain) {
-    /* clang-format off */
-    static const struct { unsigned saw; sbx_verdict verdict; } proven[] = {
-        {SBX_SAW_START_FAILED, SBX_NOT_STARTED}, {SBX_SAW_CANCEL, SBX_CANCELLED},
-        {SBX_SAW_DEADLINE, SBX_TIMED_OUT},       {SBX_SAW_CPU_SUM, SBX_CPU_LIMIT},
-        {SBX_SAW_MEMORY_SUM, SBX_MEMORY_LIMIT},  {SBX_SAW_OUTPUT_CAP, SBX_OUTPUT_LIMIT},
-        {SBX_SAW_OOM_KILL, SBX_MEMORY_LIMIT},    {SBX_SAW_DENIED, SBX_DENIED},
-        {SBX_SAW_NO_STATUS, SBX_LOST}};
-    /* clang-format on */
-    unsigned memory = e->saw & SBX_SAW_MEMORY_LIMIT, file = e->saw & SBX_SAW_FILE_LIMIT;
-    int ignored;
-    size_t i;
-    if (!certain) certain = &ignored;
-    *certain = 1;
-    for (i = 0; i < sizeof proven / sizeof proven[0]; i++)
-        if (e->saw & proven[i].saw) return proven[i].verdict;
-    if (!e->signal && e->exit_code == 0) return e->saw & SBX_SAW_NO_RESULT ? SBX_NO_RESULT : SBX_OK;
-    /* From here on a limit may have worked inside the program, where nobody saw it. */
-    *certain = !memory && !file;
-    if ((e->signal == SIGXCPU || e->signal == SIGKILL) && e->saw & SBX_SAW_CPU_SPENT) {
-        *certain = 0;
-        return SBX_CPU_LIMIT;
-    }
-    if (file && (e->signal == SIGXFSZ || (!e->signal && e->saw & SBX_SAW_FILE_TEXT)))
-        return SBX_FILE_LIMIT;
-    if (memory && e->saw & (SBX_SAW_MEMORY_TEXT | SBX_SAW_MEMORY_PEAK)) return SBX_MEMORY_LIMIT;
-    return e->signal ? SBX_CRASHED : e->saw & SBX_SAW_NO_RESULT ? SBX_NO_RESULT : SBX_EXITED;
-}
-
-/* Does the end of the text hold one of the words, whatever its case? */
-static int sbx__speaks_of(const sbx_output *o, const char *const *words) {
-    size_t i, k;
-    for (; *words; words++)
-        for (i = o->size > 16384 ? o->size - 16384 : 0; i < o->size; i++) {
-            for (k = 0; (*words)[k] && i + k < o->size; k++) {
-                char c = o->data[i + k];
-                if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != (*words)[k]) break;
-            }
-            if (!(*words)[k]) return 1;
-        }
-    return 0;
-}
-
-/* What the function left. Its bytes are copied, never looked at in place. */
-static int sbx__fetch(const sbx *b, void *to, size_t from, size_t size) {
-    size_t got = 0;
-    ssize_t n = 1;
-    if (b->shared) return memcpy(to, (const char *)b->shared + from, size) != NULL;
-    while (got < size && n > 0) {
-        n = pread(b->fd[SBX__RESULT], (char *)to + got, size - got, (off_t)(from + got));
-        if (n > 0) got += (size_t)n;
-    }
-    return got == size;
-}
-
-/* ru_maxrss starts at the host's own size, which the kernel knows within some per cent: only what
-   is clearly above that is the child's. Nor does it count if pages were mapped several times. */
-static int sbx__is_own(const sbx *b, long long bytes) {
-    return !b->mapped && bytes > b->host_peak + b->host_peak / 16;
-}
-
-/* The last facts, which only show when all is over. */
-static void sbx__observe(sbx *b, const sbx_result *r) {
-    /* clang-format off */
-    static const char *const memory[] = {
-        "memoryerror", "bad_alloc", "out of memory", "outofmemory", "cannot allocate memory",
-        "memory exhausted", "allocation fail", "failed to allocate", "could not allocate",
-        "not enough memory", "insufficient memory", "could not reserve", "failed to reserve",
-        "no more memory", "process oom", "failed to map segment", "cannot allocate", NULL};
-    /* clang-format on */
-    /* A thread that cannot start lacks a stack, if the number of tasks is not limited. */
-    static const char *const thread[] = {"resource temporarily unavailable", "start new thread",
-                                         "native thread", NULL};
-    static const char *const java[] = {"error occurred during initialization of vm", NULL};
-    static const char *const file[] = {"file too large", "file size limit", "efbig", NULL};
-    const sbx_output *said = &b->output[b->cfg.err == SBX_MERGE ? 0 : 1];
-    sbx_evidence *e = &b->seen;
-    long long space = b->cfg.address_space_bytes, most = sbx__maxrss(&b->usage);
-    int summed = b->enforced & SBX_BY_WATCH || b->cgroup; /* the kernel's limit is a second above */
-    sbx_output told; /* by sbx_fail */
-    memset(&told, 0, sizeof told);
-    if (b->call && sbx__fetch(b, &b->left, 0, sizeof b->left) && b->left.failed) {
-        b->left.text[sizeof b->left.text - 1] = 0;
-        told.data = b->left.text;
-        told.size = strlen(told.data);
-    }
-    if (b->cfg.cpu_ms >= 0 &&
-        r->user_us + r->system_us >= ((b->cfg.cpu_ms + 999) / 1000 + summed) * 700000)
-        e->saw |= SBX_SAW_CPU_SPENT;
-    if (b->cfg.cpu_ms >= 0 && !b->stopping && r->user_us + r->system_us > b->cfg.cpu_ms * 1000)
-        e->saw |= SBX_SAW_CPU_SUM; /* it ended before the next look, but it is in the books */
-    if (b->cfg.memory_bytes >= 0 && b->enforced & SBX_BY_WATCH && !b->call && !b->stopping &&
-        sbx__is_own(b, most) && most > b->cfg.memory_bytes)
-        e->saw |= SBX_SAW_MEMORY_SUM; /* a burst between two looks is still in the books */
-    if (e->saw & SBX_SAW_MEMORY_LIMIT) {
-        if (sbx__speaks_of(said, memory) || sbx__speaks_of(&told, memory) ||
-            sbx__speaks_of(&b->output[0], java) ||
-            (b->cfg.processes < 0 && sbx__speaks_of(said, thread)))
-            e->saw |= SBX_SAW_MEMORY_TEXT;
-        if (b->peak_space > space / 100 * 95 || r->peak_bytes > space / 100 * 95 || space < 4 << 20)
-            e->saw |= SBX_SAW_MEMORY_PEAK; /* with less than 4 MB hardly a program starts */
-    }
-    if (e->saw & SBX_SAW_FILE_LIMIT && sbx__speaks_of(said, file)) e->saw |= SBX_SAW_FILE_TEXT;
-    if (b->call && (e->exit_code != 0 || b->left.done != b->token)) e->saw |= SBX_SAW_NO_RESULT;
-}
-
-/* ==== result ================================================================================= */
-
-static void sbx__describe(const sbx *b, sbx_result *r) {
-    const sbx_config *c = &b->cfg;
-    const char *who = b->who, *killed = !b->killed  ? ""
-                                        : r->signal ? " and was killed"
-                                                    : " and was stopped";
-    char *to = r->message;
-    size_t n = sizeof r->message;
-    switch (r->verdict) {
-    case SBX_TIMED_OUT:
-        if (b->late)
-            snprintf(to, n, "%s had not started when its %lld ms limit was over", who,
-                     c->timeout_ms);
-        else snprintf(to, n, "%s ran past its %lld ms limit%s", who, c->timeout_ms, killed);
-        break;
-    case SBX_CPU_LIMIT:
-        snprintf(to, n, "%s %s its %lld ms of CPU time%s", who,
-                 r->certain ? "used up" : "seems to have used up", c->cpu_ms, killed);
-        break;
-    case SBX_MEMORY_LIMIT:
-        if (b->seen.saw & SBX_SAW_OOM_KILL) killed = " and was killed";
-        if (r->certain && c->memory_bytes < 0)
-            snprintf(to, n, "%s was killed because its cgroup had no memory left", who);
-        else if (r->certain)
-            snprintf(to, n, "%s used more than its %lld bytes of memory%s", who, c->memory_bytes,
-                     killed);
-        else
-            snprintf(to, n, "%s seems to have run out of its %lld bytes of memory", who,
-                     c->address_space_bytes);
-        break;
-    case SBX_OUTPUT_LIMIT:
-        r->sys_errno = b->failure.error;
-        if (r->sys_errno)
-            snprintf(to, n, "%s wrote more output than the host had memory for%s", who, killed);
-        else
-            snprintf(to, n, "%s wrote more than its %lld bytes of output%s", who, c->output_bytes,
-                     killed);
-        break;
-    case SBX_FILE_LIMIT:
-        snprintf(to, n, "%s seems to have reached its limit of %lld bytes in a file", who,
-                 c->file_bytes);
-        break;
-    case SBX_DENIED:
-        snprintf(to, n, "%s was killed for a forbidden system call: %s (number %d)", who,
-                 sbx__call_name(b->denied), b->denied);
-        break;
-    case SBX_CANCELLED: snprintf(to, n, "%s was cancelled%s", who, killed); break;
-    case SBX_LOST: snprintf(to, n, "%s ran, but the host took its exit status away", who); break;
-    case SBX_CRASHED:
-        snprintf(to, n, "%s was ended by signal %d (%s)", who, r->signal,
-                 sbx__signal_name(r->signal));
-        break;
-    case SBX_NO_RESULT:
-        if (b->left.failed) sbx__plain(to, n, b->left.text);
-        if (!*to) snprintf(to, n, "%s ended with code %d and left no result", who, r->exit_code);
-        break;
-    default: snprintf(to, n, "%s exited with code %d", who, r->exit_code); break;
-    }
-}
-
-static void sbx__hand_over(sbx_output *from, sbx_output *to) {
-    char *fit = from->size ? (char *)SBX_REALLOC(from->data, from->size + 1) : NULL;
-    *to = *from;
-    if (fit) to->data = fit;
-    if (to->size == 0) {
-        SBX_FREE(to->data);
-        to->data = (char *)"";
-    } else {
-        to->data[to->size] = 0;
-    }
-    from->data = NULL;
-}
-
-static sbx_verdict sbx__conclude(sbx *b, sbx_result *r) {
-    long long peak = sbx__maxrss(&b->usage);
-    sbx__blank(r);
-    r->user = b->cfg.user;
-    r->wall_us = b->ended - b->started;
-    r->user_us = sbx__time_us(&b->usage.ru_utime);
-    r->system_us = sbx__time_us(&b->usage.ru_stime);
-    if (b->cpu_us > r->user_us + r->system_us) r->user_us = b->cpu_us - r->system_us; /* orphans */
-    r->peak_bytes = sbx__is_own(b, peak) && !b->call && peak > b->peak ? peak : b->peak;
-    sbx__observe(b, r);
-    r->enforced = b->enforced;
-    r->evidence = b->seen.saw;
-    r->exit_code = b->seen.exit_code;
-    r->signal = b->seen.signal;
-    r->verdict = sbx_classify(&b->seen, &r->certain);
-    sbx__describe(b, r);
-    sbx__hand_over(&b->output[0], &r->out);
-    sbx__hand_over(&b->output[1], &r->err);
-    return r->verdict;
-}
-
-/* ==== public functions ======================================================================= */
-
-/* Config -> plan -> running box. NULL: the result says why, and nothing is left. */
-static sbx *sbx__open(const sbx_config *config, const sbx__plan *plan, sbx_result *r) {
-    sbx__plan p = *plan;
-    sbx__failure f;
-    sbx *b;
-    int ok;
-    sbx__blank(r);
-    if (!config) {
-        sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "config = NULL: nothing to run");
-        return NULL;
-    }
-    p.cfg = *config;
-    r->user = config->user;
-    if (!sbx__check_program(config, p.fn, r) || !sbx__check_limits(&p.cfg, r) ||
-        !sbx__check_io(config, p.handle, r) || !sbx__check_places(config, r))
-        return NULL;
-    b = sbx__prepare(&p, &ok, r);
-    ok = ok && sbx__spawn(&p, b, r);
-    if (ok) {
-        sbx__turn(b, (p.fn ? 0 : 1u << SBX__REPORT) | 1u << SBX__IN, b->started);
-        /* A vfork returns after exec: nobody but a copy of the host can hold the report open. */
-        if (p.shares && !b->failure.step) sbx__close(&b->fd[SBX__REPORT]);
-        /* A function: all of it. */
-        while (b->state != SBX__ENDED && (p.fn || b->fd[SBX__REPORT] >= 0))
-            sbx__select(&b, 1, b->top_fd, sbx__wake(b) - sbx__now());
-        if (p.fn && !p.tree && !b->shared && sbx__fetch(b, &f, b->shared_size, sizeof f))
-            b->failure = f;
-        if (b->failure.step) {
-            if (b->state == SBX__RUNNING) sbx__signal(b, SIGKILL);
-            sbx__wait(&b, 1, SBX__NEVER);
-            sbx__explain(&p, &b->failure, r);
-            ok = 0;
-        }
-    }
-    sbx__free_plan(&p);
-    if (ok) snprintf(r->message, sizeof r->message, "%s has started", b->who);
-    if (ok) return b;
-    sbx__free_box(b);
-    /* No way in: the group. */
-    if (r->step == SBX_STEP_CONTAIN && config->contain == SBX_CONTAIN_AUTO) {
-        sbx_config group = *config;
-        group.contain = SBX_CONTAIN_GROUP;
-        return sbx__open(&group, plan, r);
-    }
-    return NULL;
-}
-
-SBX_API sbx *sbx_start(const sbx_config *config, sbx_result *result) {
-    sbx_result ignored;
-    sbx__plan plan;
-    memset(&plan, 0, sizeof plan);
-    plan.handle = 1;
-    return sbx__open(config, &plan, result ? result : &ignored);
-}
-
-SBX_API sbx_verdict sbx_run(const sbx_config *config, sbx_result *result) {
-    sbx_result ignored;
-    sbx__plan plan;
-    sbx *box;
-    memset(&plan, 0, sizeof plan);
-    box = sbx__open(config, &plan, result ? result : &ignored);
-    return box ? sbx_finish(box, result) : SBX_NOT_STARTED;
-}
-
-SBX_API void sbx_free(sbx_result *result) {
-    if (!result) return;
-    if (result->out.size) SBX_FREE(result->out.data);
-    if (result->err.size) SBX_FREE(result->err.data);
-    result->out.data = result->err.data = (char *)"";
-    result->out.size = result->err.size = 0;
-}
-
-SBX_API int sbx_poll_any(sbx *const *boxes, int count, long long wait_ms) {
-    int forever = wait_ms < 0 || wait_ms > SBX__MAX_MS;
-    return sbx__wait(boxes, count, forever ? SBX__NEVER : sbx__now() + wait_ms * 1000);
-}
-
-SBX_API int sbx_poll(sbx *box, long long wait_ms) {
-    return !box || sbx_poll_any(&box, 1, wait_ms) == 0;
-}
-
-SBX_API void sbx_get_watch(const sbx *box, sbx_watch *watch) {
-    long long wake;
-    int k;
-    memset(watch, 0, sizeof *watch);
-    if (!box || box->state == SBX__ENDED) return;
-    for (k = 0; k < SBX__FDS; k++)
-        if (sbx__wants(box, k)) {
-            watch->writable[watch->count] = k == SBX__IN;
-            watch->fd[watch->count++] = box->fd[k];
-        }
-    wake = sbx__wake(box);
-    watch->wait_ms = wake == SBX__NEVER ? -1 : (wake - sbx__now() + 999) / 1000;
-    if (wake != SBX__NEVER && watch->wait_ms < 0) watch->wait_ms = 0;
-}
-
-SBX_API long long sbx_write(sbx *box, const void *data, size_t size) {
-    ssize_t n;
-    if (!box || box->cfg.in != SBX_PIPE || box->fd[SBX__IN] < 0) return -1;
-    n = size ? sbx__write_quietly(box->fd[SBX__IN], data, size) : 0;
-    if (n < 0 && errno != EAGAIN) {
-        sbx__close(&box->fd[SBX__IN]);
-        return -1;
-    }
-    box->want_write = n < (ssize_t)size;
-    return n < 0 ? 0 : (long long)n;
-}
-
-SBX_API void sbx_close_input(sbx *box) {
-    if (box && box->cfg.in == SBX_PIPE) sbx__close(&box->fd[SBX__IN]);
-}
-
-SBX_API void sbx_cancel(sbx *box) {
-    unsigned long long one = 1;
-    int error = errno;
-    ssize_t n = box && box->cancel_fd >= 0 ? write(box->cancel_fd, &one, sizeof one) : 0;
-    (void)n; /* full means that it is cancelled already */
-    errno = error;
-}
-
-SBX_API sbx_verdict sbx_finish(sbx *box, sbx_result *result) {
-    sbx_result ignored, *r = result ? result : &ignored;
-    sbx_verdict verdict = SBX_NOT_STARTED;
-    if (!box) {
-        sbx__blank(r);
-        sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "box = NULL: nothing to finish");
-        return verdict;
-    }
-    sbx_poll(box, 0); /* a cancel comes before the end of input */
-    sbx_close_input(box);
-    sbx__wait(&box, 1, SBX__NEVER);
-    verdict = sbx__conclude(box, r);
-    sbx__free_box(box);
-    if (!result) sbx_free(r);
-    return verdict;
-}
-
-/* Only ever set in the child of an sbx_call; in every host it stays NULL. There it stands near to
-   `environ`, and both are written: one page to copy instead of two. */
-static SBX__IN_DATA sbx__shared *sbx__current = NULL;
-
-static void sbx__flush(void) {
-    if (SBX__PENDING(stdout)) fflush(stdout);
-    if (SBX__PENDING(stderr)) fflush(stderr);
-}
-
-static void sbx__purge(FILE *file) {
-#if defined(__GLIBC__)
-    void (*volatile purge)(FILE *) = __fpurge;
-    purge(file);
-#elif defined(__linux__)
-    __fpurge(file);
-#elif !defined(__OpenBSD__)
-    fpurge(file);
-#else
-    (void)file;
-#endif
-}
-
-static int sbx__call_child(const sbx__plan *p) {
-    int code;
-    sbx__current = p->shared;
-    environ = p->envp;
-    sbx__close_from(3); /* the report: it has started */
-    if (SBX__UNREAD(stdin)) sbx__purge(stdin); /* what the host has buffered is the host's */
-    if (SBX__AT_END(stdin)) clearerr(stdin);
-    if (SBX__PENDING(stdout)) sbx__purge(stdout);
-    if (SBX__PENDING(stderr)) sbx__purge(stderr);
-    code = p->fn(p->arg, (char *)p->shared + SBX__RET_AT, p->ret_size);
-    sbx__flush();
-    if (code == 0) p->shared->done = p->token;
-    return code == 0 || (code & 255) != 0 ? code & 255 : 1;
-}
-
-SBX_API sbx_verdict sbx_call(const sbx_config *config, sbx_fn fn, void *arg, void *ret,
-                             size_t ret_size, sbx_result *result) {
-    sbx_result ignored, *r = result ? result : &ignored;
-    sbx_verdict verdict = SBX_NOT_STARTED;
-    sbx__plan plan;
-    sbx *box = NULL;
-    memset(&plan, 0, sizeof plan);
-    plan.fn = fn;
-    plan.arg = arg;
-    plan.ret_size = ret_size;
-    sbx__blank(r);
-    r->user = config ? config->user : NULL;
-    if (!fn) sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "fn = NULL: there is no function to call");
-    else if ((ret_size && !ret) || ret_size > (size_t)-1 / 4)
-        sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "ret_size = %lu, but ret is %s",
-                    (unsigned long)ret_size, ret ? "not that large" : "NULL");
-    else box = sbx__open(config, &plan, r);
-    if (!box) return verdict;
-    verdict = sbx__conclude(box, r);
-    if (verdict == SBX_OK && ret_size && !sbx__fetch(box, ret, SBX__RET_AT, ret_size)) {
-        verdict = r->verdict = SBX_NO_RESULT; /* it took the memory away */
-        snprintf(r->message, sizeof r->message, "%s destroyed its result", box->who);
-    }
-    sbx__free_box(box);
-    if (!result) sbx_free(r);
-    return verdict;
-}
-
-SBX_API void sbx_fail(const char *format, ...) {
-    va_list args;
-    if (!sbx__current) return; /* not inside an sbx_call: the host goes on */
-    va_start(args, format);
-    vsnprintf(sbx__current->text, sizeof sbx__current->text, format, args);
-    va_end(args);
-    sbx__current->failed = 1;
-    sbx__flush();
-    sbx__quit(1);
-}
-
-static int sbx__nothing(void *arg, void *ret, size_t ret_size) {
-    (void)arg;
-    (void)ret;
-    return ret_size != 0;
-}
-
-/* The real thing, once: a function in a child under that config. */
-static int sbx__works(const sbx_config *cfg, unsigned by, char *why) {
+/* ==== extras: probe, names, JSON, text, clamp ================================================= */
+
+/* The real thing, once, under that config: a program that does nothing. */
+static int sbx__works(sbx_config *cfg, unsigned by, char *why) {
+    static const char *const nothing[] = {"/bin/sh", "-c", ":", NULL};
     sbx_result r;
-    int works = sbx_call(cfg, sbx__nothing, NULL, NULL, 0, &r) == SBX_OK && (r.enforced & by) == by;
+    int works;
+    cfg->argv = nothing;
+    works = sbx_run(cfg, &r) == SBX_OK && (r.enforced & by) == by;
     if (!works && why) memcpy(why, r.message, sizeof r.message);
     sbx_free(&r);
     return works;
@@ -3839,24 +5405,25 @@ SBX_API void sbx_probe(sbx_caps *caps) {
     memset(&policy, 0, sizeof policy);
     cfg.timeout_ms = 5000;
     cfg.contain = SBX_CONTAIN_GROUP;
-    cfg.address_space_bytes = SBX__MAX_BYTES; /* no more than it has anyway */
+    cfg.address_space_bytes = SBX_MAX_BYTES; /* no more than it has anyway */
     caps->address_space = sbx__works(&cfg, SBX_BY_RLIMIT_AS, NULL);
+
     cfg.address_space_bytes = 0;
-    cfg.cpu_ms = SBX__MAX_MS;
+    cfg.cpu_ms = SBX_MAX_MS;
     caps->watch = sbx__works(&cfg, SBX_BY_WATCH, NULL);
+
     cfg.cpu_ms = 0;
     cfg.contain = SBX_CONTAIN_TREE;
     caps->tree = sbx__works(&cfg, SBX_BY_TREE, caps->tree_why);
+
     cfg.contain = SBX_CONTAIN_AUTO;
-    cfg.processes = SBX__MAX_COUNT;
+    cfg.processes = SBX_MAX_COUNT;
     caps->processes = sbx__works(&cfg, SBX_BY_RLIMIT_NPROC, caps->processes_why);
+
     cfg.processes = 0;
     cfg.policy = &policy;
     caps->policy = sbx__works(&cfg, SBX_BY_LANDLOCK | SBX_BY_SECCOMP, caps->policy_why);
-#if SBX__LINUX
-    caps->landlock = (int)syscall(SBX__NR_landlock_create_ruleset, NULL, 0, 1);
-    if (caps->landlock < 0) caps->landlock = 0;
-#endif
+    caps->landlock = sbx__landlock_version();
 }
 
 SBX_API const char *sbx_verdict_name(sbx_verdict verdict) {
@@ -3867,6 +5434,118 @@ SBX_API const char *sbx_verdict_name(sbx_verdict verdict) {
     /* clang-format on */
     return (int)verdict >= 0 && verdict <= SBX_LOST ? names[verdict] : "unknown";
 }
+
+SBX_API const char *sbx_step_name(sbx_step step) {
+    /* clang-format off */
+    static const char *const names[] = {"none", "config", "memory", "io", "spawn", "session",
+                                        "limits", "cwd", "exec", "contain", "cgroup", "policy"};
+    /* clang-format on */
+    return (int)step >= 0 && step <= SBX_STEP_POLICY ? names[step] : "unknown";
+}
+
+/* ---- JSON: text that is counted on, and kept as far as there is room ---- */
+
+typedef struct sbx__json {
+    char *to;
+    size_t room, length;
+} sbx__json;
+
+static void sbx__json_put(sbx__json *j, const char *text, size_t n) {
+    size_t free_room = j->length < j->room ? j->room - j->length : 0;
+    if (free_room) memcpy(j->to + j->length, text, n < free_room ? n : free_room);
+    j->length += n;
+}
+
+static void sbx__json_text(sbx__json *j, const char *text) { sbx__json_put(j, text, strlen(text)); }
+
+static void sbx__json_number(sbx__json *j, const char *name, long long value) {
+    char text[64];
+    snprintf(text, sizeof text, ",\"%s\":%lld", name, value);
+    sbx__json_text(j, text);
+}
+
+/* The length of the valid UTF-8 character at the front, 0 = it is none. */
+static size_t sbx__utf8_length(const unsigned char *c, size_t left) {
+    size_t n = c[0] < 0x80 ? 1 : c[0] < 0xC2 ? 0 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : 4, i;
+    if (c[0] > 0xF4 || n == 0 || n > left) return 0;
+    for (i = 1; i < n; i++)
+        if ((c[i] & 0xC0) != 0x80) return 0;
+    if (c[0] == 0xE0 && c[1] < 0xA0) return 0; /* too long for what it says */
+    if (c[0] == 0xED && c[1] >= 0xA0) return 0; /* half of a pair */
+    if (c[0] == 0xF0 && c[1] < 0x90) return 0;
+    if (c[0] == 0xF4 && c[1] >= 0x90) return 0; /* past the last one */
+    return n;
+}
+
+static void sbx__json_string(sbx__json *j, const char *text, size_t size) {
+    const unsigned char *c = (const unsigned char *)text, *end = c + size;
+    char escape[8];
+    sbx__json_put(j, "\"", 1);
+    while (c < end) {
+        size_t n = sbx__utf8_length(c, (size_t)(end - c));
+        if (n == 0) {
+            sbx__json_put(j, "\\ufffd", 6);
+            n = 1;
+        } else if (*c < 32 || *c == '"' || *c == '\\' || *c == 127) {
+            snprintf(escape, sizeof escape, "\\u%04x", *c);
+            sbx__json_put(j, escape, 6);
+        } else {
+            sbx__json_put(j, (const char *)c, n);
+        }
+        c += n;
+    }
+    sbx__json_put(j, "\"", 1);
+}
+
+static void sbx__json_output(sbx__json *j, const char *name, const sbx_output *o) {
+    sbx__json_text(j, ",\"");
+    sbx__json_text(j, name);
+    sbx__json_text(j, "\":");
+    sbx__json_string(j, o->data ? o->data : "", o->size);
+    sbx__json_text(j, ",\"");
+    sbx__json_text(j, name);
+    sbx__json_text(j, "_total\":");
+    {
+        char text[32];
+        snprintf(text, sizeof text, "%llu", o->total);
+        sbx__json_text(j, text);
+    }
+    sbx__json_text(j, ",\"");
+    sbx__json_text(j, name);
+    sbx__json_text(j, o->truncated ? "_truncated\":true" : "_truncated\":false");
+}
+
+SBX_API size_t sbx_json(const sbx_result *r, char *to, size_t room) {
+    sbx__json j;
+    j.to = to;
+    j.room = to && room ? room - 1 : 0; /* a NUL goes behind */
+    j.length = 0;
+    sbx__json_text(&j, "{\"verdict\":\"");
+    sbx__json_text(&j, sbx_verdict_name(r->verdict));
+    sbx__json_text(&j, r->certain ? "\",\"certain\":true" : "\",\"certain\":false");
+    sbx__json_text(&j, ",\"message\":");
+    sbx__json_string(&j, r->message, strlen(r->message));
+
+    sbx__json_number(&j, "exit_code", r->exit_code);
+    sbx__json_number(&j, "signal", r->signal);
+    sbx__json_number(&j, "wall_us", r->wall_us);
+    sbx__json_number(&j, "user_us", r->user_us);
+    sbx__json_number(&j, "system_us", r->system_us);
+    sbx__json_number(&j, "peak_bytes", r->peak_bytes);
+    sbx__json_number(&j, "evidence", (long long)r->evidence);
+    sbx__json_number(&j, "enforced", (long long)r->enforced);
+    sbx__json_text(&j, ",\"step\":\"");
+    sbx__json_text(&j, sbx_step_name(r->step));
+    sbx__json_text(&j, "\"");
+    sbx__json_number(&j, "errno", r->sys_errno);
+    sbx__json_output(&j, "stdout", &r->out);
+    sbx__json_output(&j, "stderr", &r->err);
+    sbx__json_text(&j, "}");
+    if (to && room) to[j.length < room ? j.length : room - 1] = 0;
+    return j.length;
+}
+
+/* ---- text, clamp ---- */
 
 SBX_API size_t sbx_utf8_prefix(const char *text, size_t size, size_t max) {
     size_t n = size < max ? size : max, back;
@@ -3889,9 +5568,10 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling) {
         long long want = *mine ? *mine : sbx__fields[i].zero;
         long long limit = *most ? *most : sbx__fields[i].zero;
         int grace = sbx__fields[i].offset == offsetof(sbx_config, grace_ms);
-        /* There -1 is the least, not the most. */
+        int error = sbx__fields[i].offset == offsetof(sbx_config, error_bytes);
         if (limit < SBX_UNLIMITED) *mine = limit; /* nonsense: let the run refuse it */
-        else if (grace && limit == SBX_UNLIMITED) *mine = limit;
+        else if (grace && limit == SBX_UNLIMITED) *mine = limit; /* there -1 is the least */
+        else if (error && (limit == 0 || (limit > 0 && want == 0))) *mine = limit; /* 0 = shared */
         else if (limit >= 0 && (want > limit || (want == SBX_UNLIMITED && !grace))) *mine = limit;
     }
     if (ceiling->contain == SBX_CONTAIN_TREE ||
@@ -3908,6 +5588,9 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling) {
 #endif /* SBX_IMPLEMENTATION */
 
 /* CHANGES
+   1.0.0  core and wings; sbx_read, SBX_STREAM, SBX_KEEP_..., error_bytes, pass_fds, name, stop;
+          sbx_kill, sbx_signal, sbx_pid, sbx_set_timeout, sbx_get_usage, sbx_start_call; sbx_json;
+          the grace is the tree's; env NULL is PATH; a relative argv[0] starts from cwd
    0.1.0  first version
 
    LICENCE: take your choice of MIT or public domain.
