@@ -773,6 +773,7 @@ typedef struct sbx__plan_tree {
     const char *shell;               /* ... a shell that does less; neither: a copy of the host */
     int gate[2];                     /* opens for the program when the entering process is gone */
     int init, init_fd, pid, pid_fd, proc; /* what the entering process has made */
+    int ready;                       /* the function has told all, and waits at the gate */
     int before_exec;                 /* not 0 while the program shares the host's memory */
     sbx__failure failure;
 } sbx__plan_tree;
@@ -850,7 +851,8 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     char **envp;
     const char *shell[4];            /* argv of cfg.command */
     int fd[3];                       /* become 0, 1, 2; -1 = the host's own stays */
-#define SBX__OWN_NULL (-2)           /* in fd[]: the child opens /dev/null by itself */
+#define SBX__OWN_NULL (-2)           /* in fd[]: `null`, which the child opens in its own view */
+    int null;
     int *pass, passed;               /* copies of pass_fds; how many */
     int low;                         /* first number behind those: the child's own use from here */
     int report;                      /* close-on-exec: carries a sbx__failure, or just closes */
@@ -961,7 +963,7 @@ static sbx_step sbx__policy_view(sbx__plan *p);  /* mounts, in the child's own n
 static sbx_step sbx__policy_child(sbx__plan *p, int *which);
 static void sbx__policy_begin(sbx__plan *p, sbx *b);
 static void sbx__policy_turn(sbx *b);
-static const char *sbx__policy_denied(const sbx *b); /* the name of the forbidden system call */
+static void sbx__policy_describe(const sbx *b, char *to, size_t room); /* what was forbidden */
 static void sbx__policy_free_plan(sbx__plan *p);
 /* clang-format on */
 
@@ -1055,6 +1057,7 @@ static int sbx__move_up(int fd, int least) {
     if (fd < 0 || fd >= least) return fd;
     up = fcntl(fd, F_DUPFD_CLOEXEC, least);
     close(fd);
+    if (up < 0 && errno == EINVAL) errno = EMFILE; /* even the least is past the limit */
     return up;
 }
 
@@ -1361,7 +1364,8 @@ static sbx *sbx__open_once(const sbx_config *config, const sbx__plan *kind, sbx_
     if (!sbx__check(&p, r)) return NULL;
 
     b = sbx__plan_box(&p, r);
-    ok = b && r->step == SBX_STEP_NONE;
+    if (!b) return NULL;
+    ok = r->step == SBX_STEP_NONE;
     ok = ok && sbx__spawn(&p, b, r) && sbx__has_begun(&p, b, r);
 
     sbx__free_plan(&p);
@@ -1950,7 +1954,7 @@ static int sbx__plan_input(sbx__plan *p, sbx *b, sbx_result *r) {
 static void sbx__plan_nothing(sbx__plan *p, sbx *b) {
     int i;
     for (i = 0; i < SBX__FDS; i++) b->fd[i] = -1;
-    p->fd[0] = p->fd[1] = p->fd[2] = p->report = b->bell = -1;
+    p->fd[0] = p->fd[1] = p->fd[2] = p->null = p->report = b->bell = -1;
     b->seen.exit_code = -1;
     b->kill_at = b->stuck_at = b->look_at = b->wing_at = SBX__NEVER;
     sbx__call_clear(p, b);
@@ -1988,6 +1992,7 @@ static void sbx__free_plan(sbx__plan *p) {
     int i;
     for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
     for (i = 0; i < p->passed; i++) sbx__close(&p->pass[i]);
+    sbx__close(&p->null);
     sbx__close(&p->report);
     sbx__tree_free_plan(p);
     sbx__cgroup_free_plan(p);
@@ -1999,10 +2004,10 @@ static void sbx__free_plan(sbx__plan *p) {
 static void sbx__free_box(sbx *b) {
     int i;
     if (!b) return;
+    sbx__watch_free(b);
     sbx__tree_free(b);
     sbx__cgroup_free(b);
     sbx__call_free(b);
-    sbx__watch_free(b);
     if (b->bell != b->fd[SBX__CANCEL]) sbx__close(&b->bell);
     for (i = 0; i < SBX__FDS; i++) sbx__close(&b->fd[i]);
     for (i = 0; i < 2; i++) {
@@ -2027,6 +2032,14 @@ static void sbx__quit_with(int report, sbx_step step, int which) {
     sbx__quit(write(report, &failure, sizeof failure) == (ssize_t)sizeof failure ? 127 : 126);
 }
 
+/* /dev/null as the child sees it, opened before a policy may forbid that. */
+static sbx_step sbx__own_null(sbx__plan *p) {
+    int i, wanted = 0;
+    for (i = 0; i < 3; i++) wanted |= p->fd[i] == SBX__OWN_NULL;
+    if (wanted) p->null = sbx__open_null(p->low + 2);
+    return wanted && p->null < 0 ? SBX_STEP_IO : SBX_STEP_NONE;
+}
+
 /* Session, descriptors, directory. Every source is above the numbers that are handed out, so that
    none is overwritten. */
 static sbx_step sbx__become(const sbx__plan *p, int *report) {
@@ -2035,7 +2048,7 @@ static sbx_step sbx__become(const sbx__plan *p, int *report) {
 
     for (i = 0; i < 3; i++) {
         int from = i == 2 && p->cfg.err == SBX_MERGE ? 1 : p->fd[i];
-        if (from == SBX__OWN_NULL && (from = sbx__open_null(p->low)) < 0) return SBX_STEP_IO;
+        if (from == SBX__OWN_NULL) from = p->null;
         if (from >= 0 && sbx__dup(from, i, 0) < 0) return SBX_STEP_IO;
         if (from < 0 && fcntl(i, F_SETFD, 0) < 0) return SBX_STEP_IO;
     }
@@ -2075,6 +2088,7 @@ static int sbx__child(void *arg) {
     if (!p->fn) sbx__arm_deadline(p->deadline);
 
     failed = sbx__tree_child(p);
+    if (!failed) failed = sbx__own_null(p);
     if (!failed) failed = sbx__cgroup_child(p);
     if (!failed) failed = sbx__policy_child(p, &which);
     if (!failed) failed = sbx__tree_part(p);
@@ -3023,10 +3037,7 @@ static void sbx__describe(const sbx *b, sbx_result *r) {
         snprintf(to, n, "%s seems to have reached its limit of %s in a file", b->who,
                  sbx__size(size, b->cfg.file_bytes));
         break;
-    case SBX_DENIED:
-        snprintf(to, n, "%s was killed for a forbidden system call: %s", b->who,
-                 sbx__policy_denied(b));
-        break;
+    case SBX_DENIED: sbx__policy_describe(b, to, n); break;
     case SBX_CANCELLED: snprintf(to, n, "%s was cancelled%s", b->who, sbx__killed(b, r)); break;
     case SBX_LOST: snprintf(to, n, "%s ran, but the host took its exit status away", b->who); break;
     case SBX_CRASHED:
@@ -3830,47 +3841,6 @@ static int sbx__map_ids(const sbx__plan *p) {
            sbx__put("/proc/self/gid_map", p->tree.gid_map);
 }
 
-/* Runs in the host's memory and with its descriptor table, while the host waits: so what it makes
-   shows up there, a pidfd too, and no other process can use up what passing descriptors needs. pid
-   1 and the program are the host's children, not its own. */
-static int sbx__tree_enter(void *arg) {
-    sbx__plan *p = (sbx__plan *)arg;
-    int flags = SBX__CLONE_PARENT | SBX__CLONE_PIDFD | SIGCHLD;
-    int shared = p->tree.image >= 0 || p->tree.shell ? SBX__CLONE_VM | SBX__CLONE_VFORK : 0;
-    pid_t pid = -1;
-    if (syscall(SYS_unshare, sbx__tree_spaces(p)) == 0 && sbx__map_ids(p))
-        pid = clone(sbx__tree_init, sbx__stack_top(p), flags | shared, p, &p->tree.init_fd);
-    if (pid < 0) {
-        sbx__tree_failed(p, SBX__TREE_ENTER);
-        sbx__quit(1);
-    }
-    p->tree.init = (int)pid;
-    if (p->fn || p->tree.failure.step) sbx__quit(0); /* a function enters by itself */
-
-    /* The program shares this memory until exec, and the host's descriptors until it parts. */
-    p->tree.before_exec = 1;
-    flags |= SBX__CLONE_VM | SBX__CLONE_FILES | SBX__CLONE_CLEARTID;
-    if (p->tree.gate[0] < 0) flags |= SBX__CLONE_VFORK;
-    pid = clone(sbx__child, sbx__stack_top(p), flags, p, &p->tree.pid_fd, (void *)NULL,
-                &p->tree.before_exec);
-    if (pid < 0) sbx__tree_failed(p, SBX__TREE_ENTER);
-    else p->tree.pid = (int)pid;
-    sbx__quit(0);
-    return 0;
-}
-
-/* ---- a function enters: a copy of the host goes in, and makes the process that runs it ---- */
-
-enum { SBX__TOLD_PID = 1, SBX__TOLD_PROC, SBX__TOLD_NOTICE, SBX__TOLD_READY };
-
-static void sbx__tell_host(const sbx__plan *p, int what, int value) {
-    sbx__failure record;
-    memset(&record, 0, sizeof record);
-    record.which = what;
-    record.error = value;
-    if (write(p->report, &record, sizeof record) != (ssize_t)sizeof record) sbx__quit(126);
-}
-
 /* Where the libc keeps the number of this thread, which will be another one in the tree: the kernel
    knows with glibc; musl has it somewhere in the thread's struct. NULL = not found. */
 static int *sbx__tid_word(void) {
@@ -3885,65 +3855,71 @@ static int *sbx__tid_word(void) {
     return NULL;
 }
 
-/* The function takes over the copy that this process is, and needs a stack as large as it is used
-   to, with a page below that ends it. */
-static void sbx__tree_enter_copy(sbx__plan *p) {
+/* What a function's processes, which share nothing with the host, tell it about themselves. */
+enum { SBX__TOLD_INIT = 1, SBX__TOLD_PID, SBX__TOLD_PROC, SBX__TOLD_NOTICE, SBX__TOLD_READY };
+
+static void sbx__tell_host(const sbx__plan *p, int what, int value) {
+    sbx__failure record;
+    memset(&record, 0, sizeof record);
+    record.which = what;
+    record.error = value;
+    if (write(p->report, &record, sizeof record) != (ssize_t)sizeof record) sbx__quit(126);
+}
+
+/* The program shares the host's memory until exec, and its descriptors until it parts. */
+static void sbx__tree_make_program(sbx__plan *p) {
+    int flags = SBX__CLONE_PARENT | SBX__CLONE_PIDFD | SBX__CLONE_VM | SBX__CLONE_FILES |
+                SBX__CLONE_CLEARTID;
+    pid_t pid;
+    p->tree.before_exec = 1;
+    if (p->tree.gate[0] < 0) flags |= SBX__CLONE_VFORK;
+    pid = clone(sbx__child, sbx__stack_top(p), flags | SIGCHLD, p, &p->tree.pid_fd, (void *)NULL,
+                &p->tree.before_exec);
+    if (pid < 0) sbx__tree_failed(p, SBX__TREE_ENTER);
+    else p->tree.pid = (int)pid;
+}
+
+/* A function takes over the copy of the host that the entering process is, and needs a stack as
+   large as it is used to, with a page below that ends it. */
+static void sbx__tree_make_function(sbx__plan *p) {
     int flags = SBX__CLONE_VM | SBX__CLONE_PARENT, *tid = sbx__tid_word();
     char *room = (char *)mmap(NULL, p->call.stack, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_STACK, -1, 0);
-    pid_t pid = -1;
+    pid_t pid;
     if (room == (char *)MAP_FAILED) sbx__quit_with(p->report, SBX_STEP_MEMORY, 0);
     mprotect(room, 4096, PROT_NONE);
-    syscall(SYS_set_tid_address, NULL); /* else the end of this process would clear it */
+    syscall(SYS_set_tid_address, NULL); /* else the end of this process would clear the word */
     if (tid) flags |= SBX__CLONE_SETTID | SBX__CLONE_CLEARTID;
-
-    if (syscall(SYS_setns, p->tree.init_fd, sbx__tree_spaces(p)) == 0)
-        pid = clone(sbx__child, room + p->call.stack, flags | SIGCHLD, p, (void *)NULL,
-                    (void *)NULL, tid);
+    pid = clone(sbx__child, room + p->call.stack, flags | SIGCHLD, p, (void *)NULL, (void *)NULL,
+                tid);
     if (pid < 0) sbx__quit_with(p->report, SBX_STEP_SPAWN, 0);
     sbx__tell_host(p, SBX__TOLD_PID, (int)pid);
+}
+
+/* For a program the entering process runs in the host's memory and with its descriptor table, while
+   the host waits: so what it makes shows up there, a pidfd too, and no other process can use up
+   what passing descriptors needs. For a function it is a copy of the host. pid 1 and the program
+   are the host's children, not its own. */
+static int sbx__tree_enter(void *arg) {
+    sbx__plan *p = (sbx__plan *)arg;
+    int own = p->tree.image >= 0 || p->tree.shell; /* pid 1 has a program of its own */
+    int flags = SBX__CLONE_PARENT | SBX__CLONE_PIDFD | SIGCHLD;
+    pid_t pid = -1;
+    if (own) flags |= SBX__CLONE_VM | SBX__CLONE_VFORK;
+    if (syscall(SYS_unshare, sbx__tree_spaces(p)) == 0 && sbx__map_ids(p))
+        pid = clone(sbx__tree_init, sbx__stack_top(p), flags, p, &p->tree.init_fd);
+    if (pid < 0) sbx__tree_failed(p, SBX__TREE_ENTER);
+    else p->tree.init = (int)pid;
+
+    if (p->fn && p->tree.init) sbx__tell_host(p, SBX__TOLD_INIT, p->tree.init);
+    if (p->fn && p->tree.failure.step) {
+        errno = p->tree.failure.error;
+        sbx__quit_with(p->report, SBX_STEP_CONTAIN, p->tree.failure.which);
+    }
+    if (p->fn) sbx__tree_make_function(p);
+    else if (!p->tree.failure.step) sbx__tree_make_program(p);
     sbx__quit(0);
-}
-
-/* A descriptor of the function, before it begins. */
-static int sbx__tree_fetch(int pidfd, int number) {
-    int fd = number < 0 ? -1 : (int)syscall(SBX__NR_pidfd_getfd, pidfd, number, 0);
-    return sbx__move_up(fd, 3);
-}
-
-/* Listens until the function is ready to begin, or has ended. */
-static pid_t sbx__tree_listen(sbx__plan *p, sbx *b) {
-    int proc = -1, notice = -1, ready = 0;
-    struct pollfd fds[2];
-    sbx__failure f;
-    pid_t pid = 0;
-    sbx__close(&p->report);
-    while (!ready && !b->failure.step) {
-        ssize_t n = read(b->fd[SBX__REPORT], &f, sizeof f);
-        if (n == (ssize_t)sizeof f) {
-            if (f.step) b->failure = f;
-            else if (f.which == SBX__TOLD_PID) pid = (pid_t)f.error;
-            else if (f.which == SBX__TOLD_PROC) proc = f.error;
-            else if (f.which == SBX__TOLD_NOTICE) notice = f.error;
-            else ready = 1;
-            continue;
-        }
-        if (n >= 0 || (errno != EAGAIN && errno != EINTR)) break;
-        if (pid > 0 && p->tree.pid_fd < 0) p->tree.pid_fd = sbx__open_pidfd(pid);
-        fds[0].fd = b->fd[SBX__REPORT];
-        fds[1].fd = p->tree.pid_fd;
-        fds[0].events = fds[1].events = POLLIN;
-        fds[0].revents = fds[1].revents = 0;
-        if (poll(fds, 2, -1) > 0 && fds[1].revents && !fds[0].revents) break; /* it has ended */
-    }
-    if (!ready && !b->failure.step) {
-        b->failure.step = SBX_STEP_SPAWN;
-        b->failure.error = ECHILD;
-    }
-
-    if (ready) p->tree.proc = sbx__tree_fetch(p->tree.pid_fd, proc);
-    if (ready) p->policy.notice = sbx__tree_fetch(p->tree.pid_fd, notice);
-    return pid;
+    return 0;
 }
 
 /* ---- spawn ---- */
@@ -3972,19 +3948,105 @@ static void sbx__tree_undo(sbx__plan *p) {
     sbx__close(&p->tree.init_fd);
 }
 
-static void sbx__tree_once(sbx__plan *p) {
+/* Only "not available here" makes AUTO the group (step CONTAIN); a shortage is an error. */
+static int sbx__is_shortage(int error) {
+    char most[32];
+    if (error == ENOSPC) { /* no more namespaces; 0 allowed means that there are none at all */
+        if (sbx__read_file(AT_FDCWD, "/proc/sys/user/max_user_namespaces", most, sizeof most) &&
+            atoi(most) == 0)
+            return 0;
+        return !sbx__read_file(AT_FDCWD, "/proc/sys/user/max_pid_namespaces", most, sizeof most) ||
+               atoi(most) > 0;
+    }
+    return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE ||
+           error == ECHILD || error == EINTR;
+}
+
+static void sbx__tree_enter_program(sbx__plan *p) {
     pid_t entering = clone(sbx__tree_enter, sbx__stack_top(p),
                            SBX__CLONE_VM | SBX__CLONE_VFORK | SBX__CLONE_FILES, p);
     if (entering < 0) sbx__tree_failed(p, SBX__TREE_ENTER);
     else sbx__collect(entering, 0, NULL);
-    if (p->tree.init == 0 && !p->tree.failure.step) { /* somebody killed it */
+    if (p->tree.pid == 0 && !p->tree.failure.step) { /* somebody killed it */
         errno = ECHILD;
         sbx__tree_failed(p, SBX__TREE_ENTER);
     }
 }
 
+/* One record of a function's processes. 0 = there is none now. */
+static int sbx__tree_hear(sbx__plan *p, sbx *b) {
+    sbx__failure f;
+    ssize_t n;
+    do n = read(b->fd[SBX__REPORT], &f, sizeof f);
+    while (n < 0 && errno == EINTR);
+    if (n != (ssize_t)sizeof f) return 0;
+    if (f.step == SBX_STEP_CONTAIN) p->tree.failure = f;
+    else if (f.step) b->failure = f;
+    else if (f.which == SBX__TOLD_INIT) p->tree.init = f.error;
+    else if (f.which == SBX__TOLD_PID) p->tree.pid = f.error;
+    else if (f.which == SBX__TOLD_PROC) p->tree.proc = f.error;
+    else if (f.which == SBX__TOLD_NOTICE) p->policy.notice = f.error;
+    else p->tree.ready = 1;
+    return 1;
+}
+
+static int sbx__has_ended(pid_t pid) {
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT | SBX__WALL) != 0 ||
+           info.si_pid != 0;
+}
+
+/* Waits until the function is ready to begin, or has ended: of the latter its pidfd tells. */
+static void sbx__tree_await(sbx__plan *p, sbx *b) {
+    struct pollfd fds[2];
+    int ended = 0;
+    for (;;) {
+        while (sbx__tree_hear(p, b)) {
+        }
+        if (p->tree.ready || b->failure.step || ended) return;
+        fds[0].fd = b->fd[SBX__REPORT];
+        fds[1].fd = p->tree.pid_fd;
+        fds[0].events = fds[1].events = POLLIN;
+        fds[0].revents = fds[1].revents = 0;
+        ended = poll(fds, 2, fds[1].fd < 0 ? 1 : -1) > 0 && fds[1].revents;
+        if (fds[1].fd < 0) ended = sbx__has_ended((pid_t)p->tree.pid);
+    }
+}
+
+/* A descriptor that the function has opened, before it begins. */
+static int sbx__tree_fetch(int pidfd, int number) {
+    return number < 0 ? -1 : sbx__move_up((int)syscall(SBX__NR_pidfd_getfd, pidfd, number, 0), 3);
+}
+
+static void sbx__tree_enter_function(sbx__plan *p, sbx *b) {
+    pid_t entering = fork();
+    if (entering == 0) sbx__tree_enter(p);
+    if (entering < 0) {
+        sbx__tree_failed(p, SBX__TREE_ENTER);
+        return;
+    }
+    sbx__collect(entering, 0, NULL);
+    while (sbx__tree_hear(p, b)) { /* all that it has said is there */
+    }
+    if (p->tree.init) p->tree.init_fd = sbx__open_pidfd((pid_t)p->tree.init);
+    if (p->tree.pid) p->tree.pid_fd = sbx__open_pidfd((pid_t)p->tree.pid);
+    if (p->tree.failure.step || b->failure.step) return;
+    if (p->tree.pid == 0) errno = ECHILD; /* somebody killed it */
+    if (p->tree.pid == 0 || (p->tree.pid_fd < 0 && sbx__is_shortage(errno)))
+        sbx__tree_failed(p, SBX__TREE_ENTER);
+    else sbx__tree_await(p, b);
+    if (!p->tree.ready && !b->failure.step && !p->tree.failure.step) {
+        b->failure.step = SBX_STEP_SPAWN;
+        b->failure.error = ECHILD;
+    }
+    p->tree.proc = sbx__tree_fetch(p->tree.pid_fd, p->tree.proc);
+    p->policy.notice = sbx__tree_fetch(p->tree.pid_fd, p->policy.notice);
+}
+
 /* Another way in, if there is one: pid 1 as a shell or as a copy; root with a user namespace. */
 static int sbx__tree_other_way(sbx__plan *p) {
+    if (sbx__is_shortage(p->tree.failure.error)) return 0;
     if (p->tree.failure.which == SBX__TREE_EXEC) {
         if (p->tree.image >= 0 && access("/bin/sh", X_OK) == 0) p->tree.shell = "/bin/sh";
         else p->tree.shell = NULL;
@@ -4009,55 +4071,35 @@ static void sbx__tree_open_gate(sbx__plan *p, sbx *b) {
         b->failure.step = SBX_STEP_IO;
         b->failure.error = errno;
     }
-    if (b->failure.step) sbx__pidfd_signal(p->tree.pid_fd, SIGKILL, 0);
+    if (b->failure.step && sbx__pidfd_signal(p->tree.pid_fd, SIGKILL, 0) < 0 && p->tree.pid > 0)
+        kill((pid_t)p->tree.pid, SIGKILL);
     while (!p->fn && (value = *word) != 0)
         syscall(SYS_futex, word, SBX__FUTEX_WAIT, value, NULL, NULL, 0);
 }
 
-static pid_t sbx__tree_enter_function(sbx__plan *p, sbx *b) {
-    pid_t entering = fork();
-    if (entering == 0) sbx__tree_enter_copy(p);
-    if (entering < 0) return -1;
-    sbx__collect(entering, 0, NULL);
-    return sbx__tree_listen(p, b);
-}
-
 static pid_t sbx__tree_spawn(sbx__plan *p, sbx *b) {
-    pid_t pid = 0;
     int tries;
     sbx__tree_set_deadline(b);
     if (p->tree.image < 0 && access("/bin/sh", X_OK) == 0) p->tree.shell = "/bin/sh";
     for (tries = 0; tries < 4; tries++) {
         memset(&p->tree.failure, 0, sizeof p->tree.failure);
-        sbx__tree_once(p);
-        if (!p->tree.failure.step || p->tree.pid > 0) break;
+        if (p->fn) sbx__tree_enter_function(p, b);
+        else sbx__tree_enter_program(p);
+        if (!p->tree.failure.step || p->tree.pid > 0 || p->tree.pid_fd >= 0) break;
         sbx__tree_undo(p);
         if (!sbx__tree_other_way(p)) break;
     }
+    if (p->tree.failure.step) b->failure = p->tree.failure;
 
     b->tree.init = (pid_t)p->tree.init;
     b->fd[SBX__PID1] = sbx__move_up(p->tree.init_fd, 3);
     b->tree.lines = p->tree.shell != NULL;
-    if (p->tree.failure.step) b->failure = p->tree.failure;
-    else pid = p->fn ? sbx__tree_enter_function(p, b) : (pid_t)p->tree.pid;
-    p->tree.init_fd = -1;
-    if (pid > 0) b->enforced |= SBX_BY_TREE;
-
-    if (pid > 0 || p->tree.pid_fd >= 0) sbx__tree_open_gate(p, b);
+    if (p->tree.pid > 0) b->enforced |= SBX_BY_TREE;
+    if (p->tree.pid > 0 || p->tree.pid_fd >= 0) sbx__tree_open_gate(p, b);
     b->tree.proc = sbx__move_up(p->tree.proc, 3);
     b->fd[SBX__EXIT] = p->tree.pid_fd;
-    p->tree.pid_fd = p->tree.proc = -1;
-    return pid;
-}
-
-/* Only "not available here" makes AUTO the group (step CONTAIN); a shortage is an error. */
-static int sbx__is_shortage(int error) {
-    char most[32];
-    if (error == ENOSPC) /* no more namespaces; 0 allowed means that there are none at all */
-        return sbx__read_file(AT_FDCWD, "/proc/sys/user/max_user_namespaces", most, sizeof most) &&
-               atoi(most) > 0;
-    return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE ||
-           error == ECHILD || error == EINTR;
+    p->tree.init_fd = p->tree.pid_fd = p->tree.proc = -1;
+    return (pid_t)p->tree.pid;
 }
 
 static void sbx__tree_refuse(const sbx__plan *p, const sbx__failure *f, sbx_result *r) {
@@ -5098,11 +5140,13 @@ static void sbx__build_filter(sbx__plan *p, long landlock) {
     }
 }
 
-static const char *sbx__policy_denied(const sbx *b) {
+static void sbx__policy_describe(const sbx *b, char *to, size_t room) {
+    const char *name = "no name";
     int i;
     for (i = 0; i < SBX__RULES; i++)
-        if (sbx__rules[i].number == b->policy.denied) return sbx__rules[i].name;
-    return "one without a name";
+        if (sbx__rules[i].number == b->policy.denied) name = sbx__rules[i].name;
+    snprintf(to, room, "%s was killed for a forbidden system call: %s (number %d)", b->who, name,
+             b->policy.denied);
 }
 
 /* ---- plan: Landlock's rules ---- */
@@ -5129,6 +5173,7 @@ static int sbx__allow_trees(sbx__plan *p, const char *const *paths, unsigned acc
             w->path = realpath(paths[i], NULL);
             w->device = st.st_dev;
             w->inode = st.st_ino;
+            w->mounts = -1;
             ok = w->path != NULL;
             p->policy.writable_count += ok;
         }
@@ -5211,8 +5256,11 @@ static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r) {
 static void sbx__policy_free_plan(sbx__plan *p) {
     sbx__close(&p->policy.ruleset);
     sbx__close(&p->policy.notice);
-    while (p->policy.writable_count > 0) /* from realpath */
-        free(p->policy.writable[--p->policy.writable_count].path);
+    while (p->policy.writable_count > 0) {
+        sbx__writable *w = &p->policy.writable[--p->policy.writable_count];
+        sbx__close(&w->mounts);
+        free(w->path); /* from realpath */
+    }
     SBX_FREE(p->policy.writable);
     SBX_FREE(p->policy.filter);
 }
@@ -5227,15 +5275,14 @@ static int sbx__set_read_only(const char *path) {
 /* Clones the mounts of one writable place, if it is still the one that the host opened. */
 static int sbx__clone_writable(sbx__writable *w) {
     unsigned flags = SBX__AT_EMPTY_PATH | SBX__AT_RECURSIVE | O_CLOEXEC | SBX__OPEN_TREE_CLONE;
-    int fd = open(w->path, SBX__O_PATH | O_CLOEXEC);
+    int fd = open(w->path, SBX__O_PATH | O_CLOEXEC), error;
     struct stat st;
-    if (fd < 0 || fstat(fd, &st) != 0) return 0;
-    if (st.st_dev != w->device || st.st_ino != w->inode) {
-        errno = ESTALE;
-        return 0;
-    }
-    w->mounts = (int)syscall(SBX__NR_open_tree, fd, "", flags);
+    if (fd < 0) return 0;
+    if (fstat(fd, &st) != 0 || st.st_dev != w->device || st.st_ino != w->inode) errno = ESTALE;
+    else w->mounts = (int)syscall(SBX__NR_open_tree, fd, "", flags);
+    error = errno;
     close(fd);
+    errno = error;
     return w->mounts >= 0;
 }
 
@@ -5253,11 +5300,11 @@ static int sbx__read_only_but(const sbx__plan *p) {
         if (!sbx__clone_writable(&y->writable[i])) return 0;
     if (!sbx__set_read_only("/")) return 0;
     for (i = 0; i < y->writable_count; i++) {
-        const sbx__writable *w = &y->writable[i];
+        sbx__writable *w = &y->writable[i];
         if (syscall(SBX__NR_move_mount, w->mounts, "", AT_FDCWD, w->path,
                     SBX__MOVE_MOUNT_FROM_FD) != 0)
             return 0;
-        close(w->mounts);
+        sbx__close(&w->mounts);
     }
     return 1;
 }
@@ -5378,7 +5425,9 @@ static sbx_step sbx__policy_child(sbx__plan *p, int *which) {
 }
 static void sbx__policy_begin(sbx__plan *p, sbx *b) { (void)p, (void)b; }
 static void sbx__policy_turn(sbx *b) { (void)b; }
-static const char *sbx__policy_denied(const sbx *b) { return b ? "one without a name" : ""; }
+static void sbx__policy_describe(const sbx *b, char *to, size_t room) {
+    (void)b, (void)to, (void)room;
+}
 static void sbx__policy_free_plan(sbx__plan *p) { (void)p; }
 static int sbx__landlock_version(void) { return 0; }
 #endif

@@ -24,7 +24,7 @@ static unsigned wanted(const sbx_policy *policy, long landlock, unsigned number,
         for (k = 0; k < 4; k++) is_one |= value == rule->value[k];
         if (rule->check == SBX__HIDDEN) return SBX__RET_ERRNO | ENOSYS;
         if (rule->check == SBX__IF && !(value & rule->value[0])) return SBX__RET_ALLOW;
-        if (rule->check == SBX__DENIED || (rule->check == SBX__ONLY && !is_one) ||
+        if (rule->check == SBX__FORBIDDEN || (rule->check == SBX__ONLY && !is_one) ||
             (rule->check == SBX__NOT && is_one) ||
             (rule->check == SBX__WITH && !(value & rule->value[0])) ||
             (rule->check == SBX__WITHOUT && value & rule->value[0]))
@@ -42,8 +42,8 @@ static unsigned decided(const sbx__plan *p, unsigned arch, unsigned number,
     data[0] = number | (unsigned long long)arch << 32;
     data[1] = 0;
     memcpy(data + 2, args, 6 * sizeof *args);
-    for (at = 0; at >= 0 && at < p->filter_size; at++) {
-        const sbx__insn *i = &p->filter[at];
+    for (at = 0; at >= 0 && at < p->policy.filter_size; at++) {
+        const sbx__insn *i = &p->policy.filter[at];
         int yes;
         switch (i->code) {
         case SBX__RET: return i->k;
@@ -108,10 +108,10 @@ static const char *check_filter(const sbx_policy *policy, long landlock) {
     size_t i, k;
     memset(&p, 0, sizeof p);
     p.cfg.policy = policy;
-    p.filter = room;
+    p.policy.filter = room;
     sbx__build_filter(&p, landlock);
-    TEST_MUST(p.filter_size > 0 && p.filter_size <= (int)(sizeof room / sizeof room[0]));
-    TEST_MUST(p.filter_size < 4096); /* the kernel's most */
+    TEST_MUST(p.policy.filter_size > 0 && p.policy.filter_size <= (int)(sizeof room / sizeof room[0]));
+    TEST_MUST(p.policy.filter_size < 4096); /* the kernel's most */
     for (number = 0; number < 600; number++)
         for (i = 0; i < (is_in_table(number) ? sizeof values / sizeof values[0] : 1); i++)
             for (k = 0; k < 6; k++) { /* all alike, or one of them another */

@@ -193,7 +193,7 @@ UTEST(attack, a25_limits_are_hard) {
     config.address_space_bytes = 512 * MB;
     TEST_RUN(&config, &result);
     EXPECT_VERDICT(SBX_OK, result);
-    EXPECT_NE((char *)NULL, strstr(result.out.data, "core 0 0\n"));
+    EXPECT_NE((char *)NULL, strstr(result.out.data, "core 1 1\n"));
     EXPECT_NE((char *)NULL, strstr(result.out.data, "open 64 64\n"));
     EXPECT_NE((char *)NULL, strstr(result.out.data, "file 100000 100000\n"));
     EXPECT_NE((char *)NULL, strstr(result.out.data, "stack 1048576 1048576\n"));
@@ -415,7 +415,7 @@ static const char *crash_in_dir(void *arg) {
     config.cwd = NULL;
     flaw = test_run(&config, &result);
     if (*flaw) return flaw;
-    TEST_MUST(strncmp(result.out.data, "core 0 0\n", 9) == 0);
+    TEST_MUST(strncmp(result.out.data, "core 1 1\n", 9) == 0);
     sbx_free(&result);
     return "";
 }

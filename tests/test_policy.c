@@ -1429,7 +1429,8 @@ UTEST(policy, kill_on_denied_tells_the_call) {
         EXPECT_EQ(1, result.certain);
         EXPECT_EQ(-1, result.exit_code);
         EXPECT_STREQ("before\n", result.out.data);
-        EXPECT_STREQ(test_text("'sh' was killed for a forbidden system call: unshare (number %ld)",
+        EXPECT_STREQ(test_text("'echo before; unshare -U true; echo after' was killed for a forbidden system call: "
+                           "unshare (number %ld)",
                                (long)SYS_unshare),
                      result.message);
         sbx_free(&result);
@@ -2102,9 +2103,8 @@ UTEST(policy, a_missing_piece_is_named_and_nothing_runs) {
         {"no open_tree", 428, ENOSYS, 0, 0, 0, 1, 0, "mounts"},
         {"no move_mount", 429, EPERM, 0, 0, 0, 1, 0, "mounts"},
         {"no mount", SYS_mount, EPERM, 0, 0, 0, 0, 0, "mounts"},
-        {"no mount namespace", SYS_unshare, EPERM, 0, 0, 0, 0, 0, "mounts"},
-        {"no way in", SYS_setns, EPERM, 0, 0, 0, 0, 0, "namespace"},
-        {"no PID namespace", SYS_clone, EPERM, 0, CLONE_NEWPID, CLONE_NEWPID, 0, 0, "namespace"},
+        {"no mount namespace", SYS_unshare, EPERM, 0, CLONE_NEWNS, CLONE_NEWNS, 0, 0, "mounts"},
+        {"no PID namespace", SYS_unshare, EPERM, 0, CLONE_NEWPID, CLONE_NEWPID, 0, 0, "namespace"},
         {"no capset", SYS_capset, EPERM, 0, 0, 0, 0, 0, "policy"},
         {"no securebits", SYS_prctl, EPERM, 0, 0xFF, PR_SET_SECUREBITS, 0, 1, "privileges"},
     };

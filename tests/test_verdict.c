@@ -474,7 +474,7 @@ UTEST(seed, C5_timeout_names_the_limit) {
     config.command = "sleep 20; exit 0";
     config.grace_ms = -1;
     EXPECT_STREQ("", test_run_late(&config, "", &result));
-    EXPECT_STREQ(test_text("'sh' ran past its %s ms limit and was killed", limit), result.message);
+    EXPECT_STREQ(test_text("'sleep 20; exit 0' ran past its %s ms limit and was killed", limit), result.message);
     EXPECT_EQ(SIGKILL, result.signal);
     sbx_free(&result);
     config.timeout_ms = 70; /* and in real time: not earlier than that */
