@@ -692,6 +692,12 @@ typedef struct sbx__pidfd_info { /* struct pidfd_info, first version */
 #define SBX__HAS_POLICY 0
 #endif
 
+#ifdef __GNUC__
+#define SBX__SOMETIMES static __attribute__((unused)) /* by which wings are there */
+#else
+#define SBX__SOMETIMES static
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -936,7 +942,7 @@ static int sbx__tree_timed_out(sbx *b, long long now);
 static void sbx__tree_kill(sbx *b);
 static int sbx__tree_alone(sbx *b);              /* has everybody ended? -1 = there is no tree */
 static int sbx__tree_gone(sbx *b, long long now); /* ... and been collected? -1 = no tree */
-static int sbx__tree_proc(const sbx *b);         /* its own /proc, or -1 */
+SBX__SOMETIMES int sbx__tree_proc(const sbx *b); /* its own /proc, or -1 */
 static void sbx__tree_free_plan(sbx__plan *p);
 static void sbx__tree_free(sbx *b);
 
@@ -1093,7 +1099,7 @@ static size_t sbx__count(const char *const *list) {
     return n;
 }
 
-static char *sbx__stack_top(sbx__plan *p) { return p->memory + ++p->stacks * SBX__STACK; }
+SBX__SOMETIMES char *sbx__stack_top(sbx__plan *p) { return p->memory + ++p->stacks * SBX__STACK; }
 
 static const char *sbx__signal_name(int number) {
     /* clang-format off */
@@ -2085,13 +2091,12 @@ static int sbx__child(void *arg) {
     int report = p->report, which = 0;
     sbx_step failed;
     p->shares = 1;
-    if (!p->fn) sbx__arm_deadline(p->deadline);
-
     failed = sbx__tree_child(p);
     if (!failed) failed = sbx__own_null(p);
     if (!failed) failed = sbx__cgroup_child(p);
     if (!failed) failed = sbx__policy_child(p, &which);
     if (!failed) failed = sbx__tree_part(p);
+    if (!p->fn) sbx__arm_deadline(p->deadline); /* killed earlier it could leave something open */
     if (!failed) failed = sbx__call_child(p);
     if (!failed) failed = sbx__become(p, &report);
     if (!failed) failed = sbx__limit_self(p, &which);
@@ -2509,10 +2514,10 @@ static void sbx__feed(sbx *b) {
 
 /* ---- stop: SIGTERM, grace, SIGKILL ---- */
 
-/* To the program's group. By number that is sure only while the leader has not been collected. */
+/* To the program's group. By number that is sure while somebody of the group is left. */
 static int sbx__send(sbx *b, int number) {
     int sent = sbx__signal_group_by_pidfd(b->fd[SBX__EXIT], number);
-    if (sent < 0 && !b->collected) sent = kill(-b->pid, number) == 0;
+    if (sent < 0) sent = kill(-b->pid, number) == 0;
     if (sent > 0 || b->state != SBX__RUNNING || b->collected) return sent > 0;
     if (sbx__pidfd_signal(b->fd[SBX__EXIT], number, 0) > 0) return 1; /* it has no group yet */
     return kill(b->pid, number) == 0;
@@ -3537,17 +3542,16 @@ static long long sbx__user_tasks(void) {
 }
 
 /* What follows is used by some of the wings. */
-#define SBX__BASE static __attribute__((unused))
 
 /* Is there a /proc, and does it speak of this PID namespace? */
-SBX__BASE int sbx__has_proc(void) {
+SBX__SOMETIMES int sbx__has_proc(void) {
     char self[16];
     ssize_t n = readlink("/proc/self", self, sizeof self - 1);
     self[n > 0 ? n : 0] = 0;
     return atoi(self) == (int)getpid();
 }
 
-SBX__BASE int sbx__put(const char *path, const char *text) {
+SBX__SOMETIMES int sbx__put(const char *path, const char *text) {
     int fd = open(path, O_WRONLY | O_CLOEXEC), ok = fd >= 0 && write(fd, text, strlen(text)) > 0;
     if (fd >= 0) {
         int error = errno;
@@ -3558,7 +3562,7 @@ SBX__BASE int sbx__put(const char *path, const char *text) {
 }
 
 /* Which PID namespace a process is in, or the one above that by so many levels; 0 = gone. */
-SBX__BASE unsigned long long sbx__pid_ns(int proc, int pid, int level) {
+SBX__SOMETIMES unsigned long long sbx__pid_ns(int proc, int pid, int level) {
     struct stat st;
     char path[32];
     int fd, up;

@@ -899,7 +899,7 @@ UTEST(config, long_values_stay_readable) {
     config.cwd = "/nowhere/a\nb";
     EXPECT_STREQ("", refused(&config, SBX_STEP_CWD, "/nowhere", NULL));
     config.cwd = NULL;
-    env[0] = "a\nb";
+    env[0] = "=a\nb";
     config.env = env;
     EXPECT_REFUSED(&config, "env", NULL);
     forget_marker();
