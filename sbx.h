@@ -44,9 +44,11 @@
      lost           it ended, but the host collected its status first                certain
      ok             exit code 0 (sbx_call: and a result; else no-result)             certain
      cpu-limit      SIGXCPU or SIGKILL, with 70 % of the kernel's limit spent        likely
-     file-limit     SIGXFSZ; or a failure that speaks of a file too large            likely
-     memory-limit   under RLIMIT_AS: a failure that speaks of memory, or one with    likely
-                    the address space within 5 % of its limit
+     file-limit     SIGXFSZ; or a failure that is reported as a file too large       likely
+     memory-limit   under RLIMIT_AS: a failure that is reported as missing memory;   likely
+                    words about it with 3/4 of the address space taken; 95 % of it
+                    taken and 1/2 in use (1/16 if a signal ended it); or killed in
+                    exec, as happens to an image that is larger than the limit
      crashed        any other signal           certain, unless RLIMIT_AS or file_bytes was in force
      exited         any other exit code        certain, unless RLIMIT_AS or file_bytes was in force
      no-result      sbx_call: the same
@@ -315,14 +317,17 @@ typedef struct sbx_output {
 #define SBX_SAW_NO_RESULT    0x0100u  /* sbx_call: the function did not deliver */
 #define SBX_SAW_CPU_SPENT    0x0200u  /* CPU time used is close to cpu_ms, or past it */
 #define SBX_SAW_FILE_LIMIT   0x0400u  /* file_bytes was in force */
-#define SBX_SAW_FILE_TEXT    0x0800u  /* ... and stderr speaks of a file too large */
+#define SBX_SAW_FILE_TEXT    0x0800u  /* ... and stderr reports a file too large */
 #define SBX_SAW_MEMORY_LIMIT 0x1000u  /* a limit was in force under which malloc fails */
-#define SBX_SAW_MEMORY_TEXT  0x2000u  /* ... and stderr speaks of missing memory */
-#define SBX_SAW_MEMORY_PEAK  0x4000u  /* ... and the peak came within 5 % of it */
+#define SBX_SAW_MEMORY_TEXT  0x2000u  /* ... and stderr reports that memory is missing */
+#define SBX_SAW_MEMORY_PEAK  0x4000u  /* ... and the program came within 5 % of it */
 #define SBX_SAW_OOM_KILL     0x8000u  /* the cgroup counted an out-of-memory kill */
 #define SBX_SAW_DENIED       0x10000u /* the policy's filter ended it */
 #define SBX_SAW_STUCK        0x20000u /* processes outlived SIGKILL by 5 seconds, in the kernel */
 #define SBX_SAW_BLIND        0x40000u /* the host looked too late to know that a limit was kept */
+#define SBX_SAW_MEMORY_NEAR  0x80000u /* a quarter or less of the address space was left */
+#define SBX_SAW_MEMORY_WORDS 0x100000u /* stderr speaks of memory, but not as a report would */
+#define SBX_SAW_FILE_WORDS   0x200000u /* stderr speaks of large files, likewise */
 
 /* What was really in force: bits of sbx_result.enforced. */
 #define SBX_BY_SESSION        0x0001u /* own session and process group */
@@ -2916,56 +2921,177 @@ SBX_API sbx_verdict sbx_classify(const sbx_evidence *e, int *certain) {
     if (file && (e->signal == SIGXFSZ || (!e->signal && e->saw & SBX_SAW_FILE_TEXT)))
         return SBX_FILE_LIMIT;
     if (memory && e->saw & (SBX_SAW_MEMORY_TEXT | SBX_SAW_MEMORY_PEAK)) return SBX_MEMORY_LIMIT;
+    if (memory && e->saw & SBX_SAW_MEMORY_WORDS && e->saw & SBX_SAW_MEMORY_NEAR)
+        return SBX_MEMORY_LIMIT;
     if (e->signal) return SBX_CRASHED;
     return e->saw & SBX_SAW_NO_RESULT ? SBX_NO_RESULT : SBX_EXITED;
 }
 
-/* Does the end of the text hold one of the words, whatever its case? */
-static int sbx__speaks_of(const char *text, size_t size, const char *const *words) {
-    size_t i, k;
+/* ---- what a program says of its end: a report, or words that happen to be there ---- */
+
+enum { SBX__SILENT, SBX__MENTIONS, SBX__REPORTS };
+
+typedef struct sbx__text {
+    const char *data;
+    size_t size;
+} sbx__text;
+
+/* The character at that place, without its case; 0 where the text does not reach. */
+static int sbx__letter(const sbx__text *t, size_t at) {
+    int c = at < t->size ? (unsigned char)t->data[at] : 0;
+    return c >= 'A' && c <= 'Z' ? c + 32 : c;
+}
+
+static int sbx__is_at(const sbx__text *t, size_t at, const char *word) {
+    for (; *word; word++, at++)
+        if (sbx__letter(t, at) != *word) return 0;
+    return 1;
+}
+
+static int sbx__is_one_at(const sbx__text *t, size_t at, const char *const *words) {
     for (; *words; words++)
-        for (i = size > 16384 ? size - 16384 : 0; i < size; i++) {
-            for (k = 0; (*words)[k] && i + k < size; k++) {
-                char c = text[i + k];
-                if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != (*words)[k]) break;
-            }
-            if (!(*words)[k]) return 1;
-        }
+        if (sbx__is_at(t, at, *words)) return 1;
     return 0;
 }
 
-/* What stderr, or sbx_fail, says of memory and files, where a limit on them was in force. */
-static void sbx__observe_words(sbx *b, const sbx_output *out, const sbx_output *err) {
+/* A report begins its line, or stands behind "name: ", "[Errno 12] ", "Exception. ", "- " or "# ". */
+static int sbx__opens(const sbx__text *t, size_t at) {
+    size_t first = at;
+    int c;
+    while (first > 0 && t->data[first - 1] == ' ') first--;
+    c = first > 0 ? t->data[first - 1] : '\n';
+    return c == '\n' || (first < at && c != 0 && strchr(":].-#", c) != NULL);
+}
+
+/* A number of bytes: "4096 bytes", "1048576-byte block", "7.45 GiB". */
+static int sbx__is_size(const sbx__text *t, size_t at) {
+    static const char *const units[] = {"byte", "kb", "kib", "mb", "mib", "gb", "gib", NULL};
+    int c = sbx__letter(t, at);
+    if (c < '0' || c > '9') return 0;
+    while ((c >= '0' && c <= '9') || c == '.') c = sbx__letter(t, ++at);
+    return sbx__is_one_at(t, c == ' ' || c == '-' ? at + 1 : at, units);
+}
+
+/* Behind a report its sentence ends, or goes on as such messages do: "(errno 12)", "- fork", "at
+   x.pl line 1". What ends with a blank wants a number of bytes. */
+static int sbx__closes(const sbx__text *t, size_t at) {
+    static const char *const more[] = {" - ", " at ", " during ", " in perl", NULL};
+    static const char *const purpose[] = {" for ", " while ", " to ", NULL};
+    int c = sbx__letter(t, at), last = sbx__letter(t, at - 1);
+    if (last == ' ') return sbx__is_size(t, at);
+    if (c == 0 || strchr("\r\n:!,.;()", c)) return 1;
+    if (last == 'y' && sbx__is_one_at(t, at, purpose)) return 1; /* "memory for the index" */
+    if (sbx__is_at(t, at, " (")) return sbx__letter(t, at + 2) > '9';
+    return sbx__is_one_at(t, at, more);
+}
+
+/* Behind a report come three lines at most, or the trace of a stack, which is indented. */
+static int sbx__is_last(const sbx__text *t, size_t at) {
+    int lines = 0, next;
+    for (; at < t->size; at++) {
+        next = sbx__letter(t, at + 1);
+        if (t->data[at] != '\n' || next == '\n' || next == 0) continue;
+        if (next == ' ' || next == '\t' || next == '#') return 1;
+        lines++;
+    }
+    return lines <= 3;
+}
+
+/* How the end of the text speaks of one of these: SBX__SILENT, ... */
+static int sbx__speaks_of(const sbx__text *t, const char *const *words) {
+    size_t from = t->size > 16384 ? t->size - 16384 : 0, i, end;
+    int how = SBX__SILENT;
+    for (; *words; words++)
+        for (i = from; i < t->size; i++) {
+            if (!sbx__is_at(t, i, *words)) continue;
+            how = SBX__MENTIONS;
+            end = i + strlen(*words);
+            if (sbx__opens(t, i) && sbx__closes(t, end) && sbx__is_last(t, end))
+                return SBX__REPORTS;
+        }
+    return how;
+}
+
+/* How stderr, or sbx_fail, speaks of missing memory. */
+static int sbx__speaks_of_memory(const sbx *b, const sbx__text *said, const sbx__text *out,
+                                 const sbx__text *told) {
     /* clang-format off */
     static const char *const memory[] = {
-        "memoryerror", "bad_alloc", "out of memory", "outofmemory", "cannot allocate memory",
-        "memory exhausted", "allocation fail", "failed to allocate", "could not allocate",
-        "not enough memory", "insufficient memory", "could not reserve", "failed to reserve",
-        "no more memory", "process oom", "failed to map segment", "cannot allocate", NULL};
-    /* clang-format on */
+        "memoryerror", "std::bad_alloc", "out of memory", "cannot allocate memory",
+        "memory exhausted", "not enough memory", "insufficient memory", "no more memory",
+        "there is insufficient memory", "failed to allocate memory", "unable to allocate memory",
+        "could not allocate memory", "memory allocation failed", "array buffer allocation failed",
+        "outofmemoryerror", "system.outofmemoryexception", "exception out_of_memory",
+        "javascript heap out of memory", "process out of memory", "fatal process out of memory",
+        "fatal process oom in failed to reserve virtual memory",
+        "failed to map segment from shared object", "failed to reserve page summary memory",
+        "addresssanitizer failed to allocate", "perhaps you're using ulimit -v",
+        "cannot allocate ", "could not allocate ", "failed to allocate ", "unable to allocate ",
+        "cannot allocate vector of size ", "memory allocation of ", "out of memory allocating ",
+        "error allocating ", NULL};
+    static const char *const vague[] = {
+        "bad_alloc", "outofmemory", "allocation fail", "cannot allocate", "failed to allocate",
+        "could not allocate", "unable to allocate", "could not reserve", "failed to reserve",
+        "process oom", "resource temporarily unavailable", NULL};
     /* A thread that cannot start lacks a stack, if the number of tasks is not limited. */
-    static const char *const thread[] = {"resource temporarily unavailable", "start new thread",
-                                         "native thread", NULL};
+    static const char *const thread[] = {
+        "unable to create native thread", "can't start new thread", "failed to spawn thread",
+        "pthread_create: resource temporarily unavailable",
+        "thread: resource temporarily unavailable", "what():  resource temporarily unavailable",
+        NULL};
     static const char *const java[] = {"error occurred during initialization of vm", NULL};
-    static const char *const file[] = {"file too large", "file size limit", "efbig", NULL};
-    const sbx_output *said = b->cfg.err == SBX_MERGE ? out : err;
-    const char *told = sbx__call_said(b);
-    unsigned *saw = &b->seen.saw;
+    /* A heap whose size the program itself was told. */
+    static const char *const heap[] = {
+        "java heap space", "heap limit", "gc overhead limit", "metaspace", "direct buffer memory",
+        NULL};
+    /* clang-format on */
+    int how = sbx__speaks_of(said, memory);
+    if (sbx__speaks_of(said, heap)) return SBX__SILENT;
+    if (sbx__speaks_of(told, memory) == SBX__REPORTS || sbx__speaks_of(out, java))
+        return SBX__REPORTS;
+    if (b->cfg.processes < 0 && sbx__speaks_of(said, thread) == SBX__REPORTS) return SBX__REPORTS;
+    if (how == SBX__SILENT && sbx__speaks_of(said, vague)) how = SBX__MENTIONS;
+    return how;
+}
 
-    if (*saw & SBX_SAW_MEMORY_LIMIT &&
-        (sbx__speaks_of(said->data, said->size, memory) ||
-         sbx__speaks_of(told, strlen(told), memory) || sbx__speaks_of(out->data, out->size, java) ||
-         (b->cfg.processes < 0 && sbx__speaks_of(said->data, said->size, thread))))
-        *saw |= SBX_SAW_MEMORY_TEXT;
-    if (*saw & SBX_SAW_FILE_LIMIT && sbx__speaks_of(said->data, said->size, file))
-        *saw |= SBX_SAW_FILE_TEXT;
+/* What was said of memory and files, where a limit on them was in force. */
+static void sbx__observe_words(sbx *b, const sbx_output *out, const sbx_output *err) {
+    static const char *const large[] = {"file too large", NULL};
+    static const char *const signalled[] = {"file size limit exceeded", NULL}; /* by a shell */
+    const sbx_output *from = b->cfg.err == SBX_MERGE ? out : err;
+    sbx__text said = {from->data, from->size}, first = {out->data, out->size}, told;
+    unsigned *saw = &b->seen.saw;
+    int how;
+    told.data = sbx__call_said(b);
+    told.size = strlen(told.data);
+
+    if (*saw & SBX_SAW_MEMORY_LIMIT) {
+        how = sbx__speaks_of_memory(b, &said, &first, &told);
+        if (how == SBX__REPORTS) *saw |= SBX_SAW_MEMORY_TEXT;
+        if (how == SBX__MENTIONS) *saw |= SBX_SAW_MEMORY_WORDS;
+    }
+    if (*saw & SBX_SAW_FILE_LIMIT) {
+        how = sbx__speaks_of(&said, large);
+        if (how == SBX__REPORTS || sbx__speaks_of(&said, signalled)) *saw |= SBX_SAW_FILE_TEXT;
+        else if (how == SBX__MENTIONS) *saw |= SBX_SAW_FILE_WORDS;
+    }
+}
+
+/* An image that is larger than the address space ends in exec, which by then can only kill: the
+   program has hardly touched a page. With less than 4 MB hardly a program starts at all. */
+static int sbx__had_no_space(const sbx *b, const sbx_result *r) {
+    long long space = b->cfg.address_space_bytes;
+    long faults = b->usage.ru_minflt + b->usage.ru_majflt;
+    int signal = b->seen.signal;
+    if (r->peak_bytes > space / 100 * 95 || space < 4 << 20) return 1;
+    return (signal == SIGSEGV || signal == SIGKILL) && !b->call.on && faults < 12;
 }
 
 /* The last facts, which only show when all is over. */
 static void sbx__observe(sbx *b, sbx_result *r) {
     int summed =
         (b->enforced & (SBX_BY_WATCH | SBX_BY_CGROUP)) != 0; /* the kernel's: a second more */
-    long long cpu, space = b->cfg.address_space_bytes, limit = b->cfg.cpu_ms;
+    long long cpu, limit = b->cfg.cpu_ms;
     r->user_us = sbx__time_us(&b->usage.ru_utime);
     r->system_us = sbx__time_us(&b->usage.ru_stime);
     sbx__watch_observe(b, r);
@@ -2978,8 +3104,8 @@ static void sbx__observe(sbx *b, sbx_result *r) {
         b->seen.saw |= SBX_SAW_CPU_SPENT;
     if (limit >= 0 && !b->stopping && cpu > limit * 1000)
         b->seen.saw |= SBX_SAW_CPU_SUM; /* it ended before the next look, but it is in the books */
-    if (b->seen.saw & SBX_SAW_MEMORY_LIMIT && (r->peak_bytes > space / 100 * 95 || space < 4 << 20))
-        b->seen.saw |= SBX_SAW_MEMORY_PEAK; /* with less than 4 MB hardly a program starts */
+    if (b->seen.saw & SBX_SAW_MEMORY_LIMIT && sbx__had_no_space(b, r))
+        b->seen.saw |= SBX_SAW_MEMORY_PEAK;
 }
 
 /* ---- describe ---- */
@@ -3060,7 +3186,14 @@ static void sbx__describe(const sbx *b, sbx_result *r) {
 /* What the sentence leaves out, where there is room for it. */
 static void sbx__describe_more(const sbx *b, sbx_result *r) {
     size_t used = strlen(r->message), n = sizeof r->message - used;
-    char *to = r->message + used;
+    int own = r->verdict == SBX_EXITED || r->verdict == SBX_CRASHED || r->verdict == SBX_NO_RESULT;
+    char *to = r->message + used, size[32];
+    if (own && b->seen.saw & (SBX_SAW_MEMORY_NEAR | SBX_SAW_MEMORY_WORDS))
+        snprintf(to, n, "; it may have run out of its %s of address space",
+                 sbx__size(size, b->cfg.address_space_bytes));
+    else if (own && b->seen.saw & SBX_SAW_FILE_WORDS)
+        snprintf(to, n, "; it may have reached its limit of %s in a file",
+                 sbx__size(size, b->cfg.file_bytes));
     if (b->seen.saw & SBX_SAW_STUCK)
         snprintf(to, n, "; processes of it are stuck in the kernel and could not be killed");
     else if (b->input_failed)
@@ -4659,6 +4792,15 @@ static int sbx__is_own(const sbx *b, long long bytes) {
     return !b->watch.mapped && bytes > b->watch.host_peak + b->watch.host_peak / 16;
 }
 
+/* How near its address space came to the limit. Some programs reserve nearly all of it at once: so
+   what was in use has to be considerable as well, the less so if a signal speaks for the limit. */
+static void sbx__watch_space(sbx *b, long long used) {
+    long long space = b->cfg.address_space_bytes, most = b->watch.peak_space;
+    if (most > space / 4 * 3) b->seen.saw |= SBX_SAW_MEMORY_NEAR;
+    if (most > space / 100 * 95 && used > space / (b->seen.signal ? 16 : 2))
+        b->seen.saw |= SBX_SAW_MEMORY_PEAK;
+}
+
 static void sbx__watch_observe(sbx *b, sbx_result *r) {
     long long most = sbx__maxrss(&b->usage), cpu = b->watch.cpu_us;
     if (cpu > r->user_us + r->system_us) r->user_us = cpu - r->system_us; /* orphans */
@@ -4667,9 +4809,7 @@ static void sbx__watch_observe(sbx *b, sbx_result *r) {
     if (b->watch.on && b->cfg.memory_bytes >= 0 && !b->call.on && !b->stopping &&
         sbx__is_own(b, most) && most > b->cfg.memory_bytes)
         b->seen.saw |= SBX_SAW_MEMORY_SUM; /* a burst between two looks is still in the books */
-    if (b->seen.saw & SBX_SAW_MEMORY_LIMIT &&
-        b->watch.peak_space > b->cfg.address_space_bytes / 100 * 95)
-        b->seen.saw |= SBX_SAW_MEMORY_PEAK;
+    if (b->seen.saw & SBX_SAW_MEMORY_LIMIT) sbx__watch_space(b, r->peak_bytes);
 }
 
 static void sbx__watch_usage(sbx *b, sbx_usage *u) {

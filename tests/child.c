@@ -985,7 +985,7 @@ static int mode_reserve(int argc, char **argv) {
     if (block == (char *)MAP_FAILED) return out_of_memory();
     memset(block, 1, used);
     sleep_ms(number(argc, argv, 2, 100));
-    return 0;
+    return (int)number(argc, argv, 3, 0);
 }
 
 static void tell_read(const char *name, int fd) {
@@ -1592,7 +1592,7 @@ static const struct mode {
     {"interleave", mode_interleave, "ROUNDS: 200,000 bytes to each stream, crosswise"},
     {"drip", mode_drip, "COUNT [both]: one-byte writes"},
     {"write_first", mode_write_first, "BYTES: writes them, then reads stdin and counts on stderr"},
-    {"reserve", mode_reserve, "MB USED [MS]: reserves much, uses little"},
+    {"reserve", mode_reserve, "MB USED [MS [CODE]]: reserves much, uses little"},
     {"terminal", mode_terminal, "what it can read from stdin and /dev/tty"},
     {"processes", mode_processes, "COUNT: tells how many it could have at once"},
     /* whole trees: test_tree.c, test_watch.c, treesoak.c, test_cgroup.c */

@@ -105,6 +105,14 @@ UTEST(config, classify_table) {
         {SBX_SAW_MEMORY_LIMIT, 1, 0, SBX_EXITED, -1},
         {SBX_SAW_MEMORY_TEXT, 1, 0, SBX_EXITED, 1},
         {SBX_SAW_MEMORY_TEXT, -1, SIGSEGV, SBX_CRASHED, 1},
+        /* words that are no report count only with the limit near */
+        {SBX_SAW_MEMORY_LIMIT | SBX_SAW_MEMORY_WORDS, 1, 0, SBX_EXITED, 0},
+        {SBX_SAW_MEMORY_LIMIT | SBX_SAW_MEMORY_NEAR, 1, 0, SBX_EXITED, 0},
+        {SBX_SAW_MEMORY_LIMIT | SBX_SAW_MEMORY_NEAR, -1, SIGSEGV, SBX_CRASHED, 0},
+        {SBX_SAW_MEMORY_LIMIT | SBX_SAW_MEMORY_WORDS | SBX_SAW_MEMORY_NEAR, 1, 0, SBX_MEMORY_LIMIT,
+         0},
+        {SBX_SAW_MEMORY_WORDS | SBX_SAW_MEMORY_NEAR, 1, 0, SBX_EXITED, 1},
+        {SBX_SAW_FILE_LIMIT | SBX_SAW_FILE_WORDS, 1, 0, SBX_EXITED, 0},
     };
     int i;
     for (i = 0; i < (int)(sizeof rows / sizeof *rows); i++)
@@ -705,6 +713,94 @@ UTEST(verdict, words_are_sought_at_the_end_of_stderr) {
     sbx_free(&result);
 }
 
+/* What a program with limits far away says, and whether that is a report of its end. */
+UTEST(verdict, reports_and_words) {
+    static const struct {
+        const char *text;
+        sbx_verdict verdict;
+    } rows[] = {
+        /* what languages and tools say when malloc has failed */
+        {"x: Cannot allocate memory\n", SBX_MEMORY_LIMIT},
+        {"Traceback (most recent call last):\n  File \"x\"\nMemoryError", SBX_MEMORY_LIMIT},
+        {"numpy.core._exceptions._ArrayMemoryError: Unable to allocate 7.45 GiB for an array\n",
+         SBX_MEMORY_LIMIT},
+        {"terminate called after throwing an instance of 'std::bad_alloc'\n"
+         "  what():  std::bad_alloc\n", SBX_MEMORY_LIMIT},
+        {"runtime: out of memory: cannot allocate 4294967296-byte block (66748416 in use)\n"
+         "fatal error: out of memory\n\ngoroutine 1 [running]:\nmain.main()\n\t/x.go:1\n"
+         "exit status 2\na\nb\nc\n", SBX_MEMORY_LIMIT},
+        {"memory allocation of 1048576 bytes failed\nstack backtrace:\nnote: x\n",
+         SBX_MEMORY_LIMIT},
+        {"cc1: out of memory allocating 65536 bytes after a total of 3000 bytes\n",
+         SBX_MEMORY_LIMIT},
+        {"fatal: Out of memory, malloc failed (tried to allocate 12 bytes)\n", SBX_MEMORY_LIMIT},
+        {"Out of memory!\n", SBX_MEMORY_LIMIT},
+        {"sort: memory exhausted\n", SBX_MEMORY_LIMIT},
+        {"xrealloc: cannot allocate 18446744071562067968 bytes (9 bytes allocated)\n",
+         SBX_MEMORY_LIMIT},
+        {"OSError: [Errno 12] Cannot allocate memory\n", SBX_MEMORY_LIMIT},
+        {"error: could not allocate memory for the index\n", SBX_MEMORY_LIMIT},
+        {"Exception in thread \"main\" java.lang.OutOfMemoryError: unable to create native thread: "
+         "possibly out of memory\n\tat x\n\tat y\n\tat z\n\tat a\n", SBX_MEMORY_LIMIT},
+        /* what is about something else */
+        {"cannot allocate seat 12\n", SBX_EXITED},
+        {"booking: failed to allocate 3 seats\n", SBX_EXITED},
+        {"FAIL: test_memoryerror (x.T)\n", SBX_EXITED},
+        {"AssertionError: expected MemoryError\n", SBX_EXITED},
+        {"x.c:1:2: error: #error \"out of memory\"\n", SBX_EXITED},
+        {"BlockingIOError: [Errno 11] Resource temporarily unavailable\n", SBX_EXITED},
+        {"java.lang.OutOfMemoryError: Java heap space\n\tat x\n", SBX_EXITED},
+        {"FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n",
+         SBX_EXITED},
+        {"cache: out of memory\n1\n2\n3\n4\nno such user\n", SBX_EXITED},
+        {"write: File too large\n", SBX_FILE_LIMIT},
+        {"OSError: [Errno 27] File too large: 'x'\n", SBX_FILE_LIMIT},
+        {"Error: EFBIG: file too large, write\n    at x\n", SBX_FILE_LIMIT},
+        {"File too large at x.pl line 1.\n", SBX_FILE_LIMIT},
+        {"cc: error: File size limit exceeded signal terminated program cc1\n", SBX_FILE_LIMIT},
+        {"upload rejected: file too large (413)\n", SBX_EXITED},
+        {"settings.json: file too large to parse\n", SBX_EXITED},
+        {"report.pdf: file too large for mail\n", SBX_EXITED},
+        {"cat: 'file too large': No such file or directory\n", SBX_EXITED},
+    };
+    sbx_config config = {0};
+    sbx_result result;
+    size_t i;
+    config.contain = SBX_CONTAIN_GROUP;
+    config.address_space_bytes = 4096 * MB;
+    config.file_bytes = 1024 * MB;
+    for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+        config.argv = test_child_argv("say", "", rows[i].text, "1");
+        TEST_RUN(&config, &result);
+        EXPECT_STREQ_MSG(sbx_verdict_name(rows[i].verdict), sbx_verdict_name(result.verdict),
+                         rows[i].text);
+        EXPECT_EQ_MSG(0, result.certain, rows[i].text);
+        sbx_free(&result);
+    }
+}
+
+/* Where it stays a toss-up, the message names the limit that may have been met. */
+UTEST(verdict, a_toss_up_names_the_limit) {
+    sbx_config config = {0};
+    sbx_result result;
+    config.contain = SBX_CONTAIN_GROUP;
+    config.address_space_bytes = 4096 * MB;
+    config.argv = test_child_argv("say", "", "cannot allocate seat 12\n", "1");
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_EXITED, result);
+    EXPECT_EQ(0, result.certain);
+    EXPECT_TRUE(strstr(result.message, "4 GiB of address space") != NULL);
+    sbx_free(&result);
+    config.address_space_bytes = 0;
+    config.file_bytes = 64 * MB;
+    config.argv = test_child_argv("say", "", "upload rejected: file too large (413)\n", "1");
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_EXITED, result);
+    EXPECT_EQ(0, result.certain);
+    EXPECT_TRUE(strstr(result.message, "64 MiB in a file") != NULL);
+    sbx_free(&result);
+}
+
 /* A thread that cannot start lacks a stack, unless their number is limited. */
 static const char *thread_that_cannot_start(void *arg) {
     sbx_config config = {0};
@@ -742,6 +838,75 @@ UTEST(verdict, crash_far_from_the_address_space_is_a_crash) {
     EXPECT_GT(result.peak_bytes, 50 * MB); /* else this meant nothing */
     sbx_free(&result);
 }
+
+/* Java, Go and node reserve nearly all of a loose limit at once: that alone is no reason. */
+UTEST(verdict, reserved_but_not_used_is_no_reason) {
+    sbx_config config = {0};
+    sbx_result result;
+    if (test_is_portable()) UTEST_SKIP("nobody looks at the address space here");
+    config.argv = test_child_argv("reserve", "980", "1", "200", "3");
+    config.contain = SBX_CONTAIN_GROUP;
+    config.address_space_bytes = 1000 * MB;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_EXITED, result);
+    EXPECT_EQ(3, result.exit_code);
+    EXPECT_EQ(0, result.certain);
+    EXPECT_TRUE(result.evidence & SBX_SAW_MEMORY_NEAR); /* else this meant nothing */
+    EXPECT_TRUE(strstr(result.message, "address space") != NULL);
+    sbx_free(&result);
+}
+
+#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
+#include <elf.h>
+
+/* A program of a page whose image, with all its zeros, is 1 GB; returns its path, or "". */
+static const char *large_image(const char *dir) {
+    static char page[4096];
+    Elf64_Ehdr *head = (Elf64_Ehdr *)page;
+    Elf64_Phdr *part = (Elf64_Phdr *)(page + sizeof *head);
+    int self = open("/proc/self/exe", O_RDONLY);
+    if (self < 0 || read(self, head, sizeof *head) != (ssize_t)sizeof *head) return "";
+    close(self);
+    head->e_type = ET_EXEC;
+    head->e_entry = part->p_vaddr = part->p_paddr = 0x10000000;
+    head->e_phoff = sizeof *head;
+    head->e_phnum = 1;
+    head->e_shoff = head->e_shnum = head->e_shstrndx = 0;
+    part->p_type = PT_LOAD;
+    part->p_flags = PF_R | PF_W | PF_X;
+    part->p_filesz = sizeof page;
+    part->p_memsz = 1024 * MB;
+    part->p_align = 0x10000;
+    return test_write_file(dir, "large", page, sizeof page, 0755);
+}
+
+/* exec finds out when the old program is gone already, and can only kill. */
+UTEST(verdict, image_larger_than_the_address_space_is_a_memory_limit) {
+    static const sbx_contain ways[] = {SBX_CONTAIN_GROUP, SBX_CONTAIN_AUTO};
+    char dir[PATH_MAX];
+    const char *argv[2] = {NULL, NULL};
+    sbx_config config = {0};
+    sbx_result result;
+    int i;
+    argv[0] = large_image(test_tmpdir(dir));
+    ASSERT_STRNE("", argv[0]);
+    config.argv = argv;
+    for (i = 0; i < 2; i++) {
+        config.contain = ways[i];
+        config.address_space_bytes = 64 * MB;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+        EXPECT_EQ(0, result.certain);
+        EXPECT_NE(0, result.signal);
+        sbx_free(&result);
+        config.address_space_bytes = 0; /* without the limit it begins, and crashes */
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_CRASHED, result);
+        sbx_free(&result);
+    }
+    test_remove_tree(dir);
+}
+#endif
 
 /* SIGKILL by itself with half of the kernel's limit spent is somebody's own doing. The kernel's is
    cpu_ms in whole seconds, and one more where the tree is summed. */
