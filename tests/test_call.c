@@ -502,8 +502,8 @@ static int fn_raises(void *arg, void *ret, size_t size) {
     return 0;
 }
 
-/* The libc keeps the number of the thread, which is another one in a tree. */
-UTEST(host, call_knows_its_own_number) {
+/* Neither reads the number that the libc keeps of the thread; call.first_thread_... does. */
+UTEST(host, call_locks_and_raises) {
     sbx_config config = {0};
     sbx_result result;
     int number = SIGUSR1, codes[2] = {-1, -1};

@@ -217,6 +217,8 @@ static void expect_cpu(int *utest_result, const char *how, const char *processes
         EXPECT_EQ(1, result.certain);
         EXPECT_TRUE(result.evidence & SBX_SAW_CPU_SUM);
         EXPECT_TRUE(result.enforced & SBX_BY_WATCH);
+        /* By the sum of the tree: a process's own limit of the kernel is 2 s here. */
+        EXPECT_LT(result.user_us + result.system_us, 1500000LL);
         EXPECT_NE((char *)NULL, strstr(result.message, "200"));
     }
     sbx_free(&result);

@@ -1116,24 +1116,41 @@ static void *fork_all_the_time(void *arg) {
     return NULL;
 }
 
+/* Once each way that has descriptors of its own: input and captured streams, the host's files, a
+   handle with an input to write to, a cgroup. "" = the box itself had three. */
+static const char *run_with_descriptors(int way, int file) {
+    const char *group = getenv("SBX_TEST_CGROUP");
+    sbx_config config = {0};
+    sbx_result result;
+    config.argv = test_child_argv("fds");
+    if (way == 0) config.input = "x", config.input_size = 1;
+    if (way == 1) config.in = config.out = config.err = SBX_FD;
+    config.in_fd = config.out_fd = config.err_fd = file;
+    if (way == 2) config.in = SBX_PIPE;
+    if (way == 3 && group && test_has_cgroup()) config.cgroup = group;
+    if (way == 2) {
+        sbx *box = sbx_start(&config, &result);
+        TEST_MUST(box != NULL);
+        sbx_finish(box, &result);
+    } else {
+        sbx_run(&config, &result);
+    }
+    if (result.verdict != SBX_OK || (way != 1 && strcmp(result.out.data, "0 1 2 ")))
+        return test_text("way %d: box sees %s; %s", way, result.out.data, result.message);
+    sbx_free(&result);
+    return "";
+}
+
 static const char *beside_a_forking_thread(void *arg) {
     forker f;
     pthread_t thread;
-    sbx_config config = {0};
-    sbx_result result;
-    int i, fd;
+    int i, fd, file = open("/dev/null", O_RDWR | O_CLOEXEC);
     (void)arg;
     for (fd = 3; fd < 4096; fd++) fcntl(fd, F_SETFD, FD_CLOEXEC); /* what the copy itself has */
     memset(&f, 0, sizeof f);
     TEST_MUST(pthread_create(&thread, NULL, fork_all_the_time, &f) == 0);
-    config.input = "x";
-    config.input_size = 1;
-    for (i = 0; (i < 40 || test_flag(&f.forks) < 20) && !test_flag(&f.failed); i++) {
-        config.argv = test_child_argv("fds");
-        TEST_MUST(sbx_run(&config, &result) == SBX_OK);
-        if (strcmp(result.out.data, "0 1 2 ")) return test_text("box sees %s", result.out.data);
-        sbx_free(&result);
-    }
+    for (i = 0; (i < 120 || test_flag(&f.forks) < 40) && !test_flag(&f.failed); i++)
+        MUST_BE_WELL(run_with_descriptors(i % 4, file));
     test_raise_flag(&f.stop);
     pthread_join(thread, NULL);
     return test_text("%s", f.flaw);

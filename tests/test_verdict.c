@@ -25,7 +25,7 @@ typedef struct classified {
     unsigned saw;
     int exit_code, signal;
     sbx_verdict verdict;
-    int certain; /* -1 = either */
+    int certain;
 } classified;
 
 static const char *classify_flaw(const classified *row) {
@@ -40,7 +40,7 @@ static const char *classify_flaw(const classified *row) {
     verdict = sbx_classify(&evidence, &certain);
     if (memcmp(&copy, &evidence, sizeof copy)) return "the evidence was changed";
     if (sbx_classify(&evidence, NULL) != verdict) return "another verdict without certain";
-    if (verdict != row->verdict || (row->certain >= 0 && certain != row->certain))
+    if (verdict != row->verdict || certain != row->certain)
         return test_text("saw %x, exit %d, signal %d: %s, certain %d", row->saw, row->exit_code,
                          row->signal, sbx_verdict_name(verdict), certain);
     return "";
@@ -58,16 +58,16 @@ UTEST(config, classify_table) {
         {0, -1, SIGABRT, SBX_CRASHED, 1},
         {0, -1, SIGKILL, SBX_CRASHED, 1}, /* not ours, no limit: somebody else's */
         {0, -1, SIGTERM, SBX_CRASHED, 1},
-        {0, -1, SIGXCPU, SBX_CRASHED, -1}, /* raised by itself: no cpu_ms was in force */
-        {0, -1, SIGXFSZ, SBX_CRASHED, -1},
-        {0, -1, SIGSYS, SBX_CRASHED, -1},
+        {0, -1, SIGXCPU, SBX_CRASHED, 1}, /* raised by itself: no cpu_ms was in force */
+        {0, -1, SIGXFSZ, SBX_CRASHED, 1},
+        {0, -1, SIGSYS, SBX_CRASHED, 1},
         /* stopped by the host: however it ended then */
         {SBX_SAW_DEADLINE, -1, SIGKILL, SBX_TIMED_OUT, 1},
         {SBX_SAW_DEADLINE, -1, SIGTERM, SBX_TIMED_OUT, 1},
         {SBX_SAW_DEADLINE, 0, 0, SBX_TIMED_OUT, 1},
         {SBX_SAW_DEADLINE, 3, 0, SBX_TIMED_OUT, 1},
         {SBX_SAW_DEADLINE | SBX_SAW_GRACE_OVER, -1, SIGKILL, SBX_TIMED_OUT, 1},
-        {SBX_SAW_DEADLINE | SBX_SAW_NO_STATUS, -1, 0, SBX_TIMED_OUT, -1},
+        {SBX_SAW_DEADLINE | SBX_SAW_NO_STATUS, -1, 0, SBX_TIMED_OUT, 1},
         {SBX_SAW_CPU_SUM, -1, SIGKILL, SBX_CPU_LIMIT, 1},
         {SBX_SAW_CPU_SUM, 0, 0, SBX_CPU_LIMIT, 1},
         {SBX_SAW_MEMORY_SUM, -1, SIGKILL, SBX_MEMORY_LIMIT, 1},
@@ -77,7 +77,7 @@ UTEST(config, classify_table) {
         {SBX_SAW_CANCEL, -1, SIGTERM, SBX_CANCELLED, 1},
         {SBX_SAW_CANCEL, 0, 0, SBX_CANCELLED, 1},
         {SBX_SAW_START_FAILED, -1, 0, SBX_NOT_STARTED, 1},
-        {SBX_SAW_NO_STATUS, -1, 0, SBX_LOST, -1},
+        {SBX_SAW_NO_STATUS, -1, 0, SBX_LOST, 1},
         {SBX_SAW_OOM_KILL, -1, SIGKILL, SBX_MEMORY_LIMIT, 1},
         {SBX_SAW_DENIED, -1, SIGSYS, SBX_DENIED, 1},
         {SBX_SAW_NO_RESULT, 0, 0, SBX_NO_RESULT, 1},
@@ -85,24 +85,24 @@ UTEST(config, classify_table) {
         {SBX_SAW_NO_RESULT, -1, SIGSEGV, SBX_CRASHED, 1},
         {SBX_SAW_NO_RESULT | SBX_SAW_DEADLINE, -1, SIGKILL, SBX_TIMED_OUT, 1},
         /* the kernel's own limits: likely, not proven */
-        {SBX_SAW_CPU_SPENT, -1, SIGXCPU, SBX_CPU_LIMIT, -1},
-        {SBX_SAW_CPU_SPENT, -1, SIGKILL, SBX_CPU_LIMIT, -1}, /* soft = hard, or SIGXCPU ignored */
+        {SBX_SAW_CPU_SPENT, -1, SIGXCPU, SBX_CPU_LIMIT, 0},
+        {SBX_SAW_CPU_SPENT, -1, SIGKILL, SBX_CPU_LIMIT, 0}, /* soft = hard, or SIGXCPU ignored */
         {SBX_SAW_CPU_SPENT, 0, 0, SBX_OK, 1}, /* close to the limit and done */
-        {SBX_SAW_CPU_SPENT, 3, 0, SBX_EXITED, -1},
-        {SBX_SAW_CPU_SPENT, -1, SIGSEGV, SBX_CRASHED, -1},
+        {SBX_SAW_CPU_SPENT, 3, 0, SBX_EXITED, 1},
+        {SBX_SAW_CPU_SPENT, -1, SIGSEGV, SBX_CRASHED, 1},
         {SBX_SAW_FILE_LIMIT, -1, SIGXFSZ, SBX_FILE_LIMIT, 0},
         {SBX_SAW_FILE_LIMIT | SBX_SAW_FILE_TEXT, 1, 0, SBX_FILE_LIMIT, 0},
         {SBX_SAW_FILE_LIMIT | SBX_SAW_FILE_TEXT, 0, 0, SBX_OK, 1},
-        {SBX_SAW_FILE_LIMIT, 1, 0, SBX_EXITED, -1},
-        {SBX_SAW_FILE_LIMIT, -1, SIGSEGV, SBX_CRASHED, -1},
+        {SBX_SAW_FILE_LIMIT, 1, 0, SBX_EXITED, 0},
+        {SBX_SAW_FILE_LIMIT, -1, SIGSEGV, SBX_CRASHED, 0},
         {SBX_SAW_FILE_TEXT, 1, 0, SBX_EXITED, 1}, /* speaks of it, but there was no such limit */
         {SBX_SAW_MEMORY_LIMIT | SBX_SAW_MEMORY_TEXT, 1, 0, SBX_MEMORY_LIMIT, 0},
         {SBX_SAW_MEMORY_LIMIT | SBX_SAW_MEMORY_TEXT, -1, SIGABRT, SBX_MEMORY_LIMIT, 0},
-        {SBX_SAW_MEMORY_LIMIT | SBX_SAW_MEMORY_TEXT, 0, 0, SBX_OK, -1},
+        {SBX_SAW_MEMORY_LIMIT | SBX_SAW_MEMORY_TEXT, 0, 0, SBX_OK, 1},
         {SBX_SAW_MEMORY_LIMIT | SBX_SAW_MEMORY_PEAK, -1, SIGSEGV, SBX_MEMORY_LIMIT, 0},
         {SBX_SAW_MEMORY_LIMIT | SBX_SAW_MEMORY_PEAK, 0, 0, SBX_OK, 1},
         {SBX_SAW_MEMORY_LIMIT, 0, 0, SBX_OK, 1},
-        {SBX_SAW_MEMORY_LIMIT, 1, 0, SBX_EXITED, -1},
+        {SBX_SAW_MEMORY_LIMIT, 1, 0, SBX_EXITED, 0},
         {SBX_SAW_MEMORY_TEXT, 1, 0, SBX_EXITED, 1},
         {SBX_SAW_MEMORY_TEXT, -1, SIGSEGV, SBX_CRASHED, 1},
         /* words that are no report count only with the limit near */
@@ -127,7 +127,7 @@ UTEST(config, classify_every_status) {
     for (row.exit_code = 1; row.exit_code < 256; row.exit_code++)
         EXPECT_STREQ("", classify_flaw(&row));
     row.verdict = SBX_CRASHED;
-    row.exit_code = row.certain = -1;
+    row.exit_code = -1;
     for (row.signal = 1; row.signal < 65; row.signal++) EXPECT_STREQ("", classify_flaw(&row));
 }
 

@@ -270,7 +270,7 @@ UTEST(tree, a16_burning_relay) {
 
 /* Documented as not stopped: lives shorter than a clock tick that nobody waits for leave no trace
    between two looks. The deadline ends them at the latest. */
-UTEST(tree, a16_burning_relay_of_short_lives) {
+UTEST(tree, a16_relay_of_short_lives_ends_at_the_deadline_at_the_latest) {
     sbx_config config = {0};
     sbx_result result;
     test_tether tether;
