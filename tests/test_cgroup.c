@@ -548,4 +548,80 @@ UTEST(cgroup, without_controllers) {
     EXPECT_EQ(0, rmdir(outer));
 }
 
+/* A program may make groups inside its own: they go with it. */
+UTEST(cgroup, groups_inside_are_removed) {
+    static const char *const codes[] = {"0", "9"};
+    int i;
+    NEED_CGROUP();
+    for (i = 0; i < 4; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.command = test_text("for d in %s/sbx-*; do mkdir $d/a $d/a/b $d/a/b/c $d/x && "
+                                   "echo $$ >$d/a/b/cgroup.procs; done; echo made; exit %s",
+                                   delegated(), codes[i / 2]);
+        config.contain = test_both[i % 2];
+        config.inherit_env = 1;
+        CGROUP_RUN(&config, &result);
+        EXPECT_EQ_MSG(atoi(codes[i / 2]), result.exit_code, result.err.data);
+        EXPECT_STREQ("made\n", result.out.data);
+        sbx_free(&result);
+    }
+}
+
+/* In a group of threads no process can be put: what cannot enter its group does not start. */
+UTEST(cgroup, program_that_cannot_enter_does_not_start) {
+    char outer[PATH_MAX], inner[PATH_MAX + 16], type[PATH_MAX + 32];
+    int i, fd, threaded;
+    NEED_CGROUP();
+    snprintf(outer, sizeof outer, "%s/outer-%ld", delegated(), (long)getpid());
+    snprintf(inner, sizeof inner, "%s/inner", outer);
+    snprintf(type, sizeof type, "%s/cgroup.type", inner);
+    ASSERT_EQ(0, mkdir(outer, 0755));
+    ASSERT_EQ(0, mkdir(inner, 0755));
+    fd = open(type, O_WRONLY);
+    threaded = fd >= 0 && write(fd, "threaded", 8) == 8;
+    if (fd >= 0) close(fd);
+    for (i = 0; i < 2 && threaded; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("say", "started");
+        config.contain = test_both[i];
+        config.cgroup = inner;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_NOT_STARTED, result);
+        EXPECT_EQ((int)SBX_STEP_CGROUP, (int)result.step);
+        EXPECT_EQ(EOPNOTSUPP, result.sys_errno);
+        sbx_free(&result);
+    }
+    EXPECT_EQ(0, rmdir(inner)); /* nothing was left in there */
+    EXPECT_EQ(0, rmdir(outer));
+    if (!threaded) UTEST_SKIP("no groups of threads here");
+}
+
+static int ended_unseen(void *arg) {
+    siginfo_t info;
+    (void)arg;
+    memset(&info, 0, sizeof info);
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+}
+
+/* Nobody looks while the two of them use memory; what they used together the group remembers. */
+UTEST(cgroup, peak_that_nobody_saw) {
+    sbx_config config = {0};
+    sbx_result result;
+    sbx *box;
+    NEED_CGROUP();
+    config.argv = test_child_argv("memory", "own", "40", "2", "300");
+    config.contain = SBX_CONTAIN_GROUP;
+    config.cgroup = delegated();
+    config.memory_bytes = 1LL << 40;
+    box = sbx_start(&config, &result);
+    ASSERT_TRUE_MSG(box != NULL, result.message);
+    EXPECT_TRUE(test_wait_until(ended_unseen, NULL, 0));
+    EXPECT_EQ(SBX_OK, (int)sbx_finish(box, &result));
+    EXPECT_GE(result.peak_bytes, 80 * MB);
+    EXPECT_EQ(0, groups_left());
+    sbx_free(&result);
+}
+
 #endif /* __linux__ */

@@ -1149,7 +1149,7 @@ static const char *beside_a_forking_thread(void *arg) {
     for (fd = 3; fd < 4096; fd++) fcntl(fd, F_SETFD, FD_CLOEXEC); /* what the copy itself has */
     memset(&f, 0, sizeof f);
     TEST_MUST(pthread_create(&thread, NULL, fork_all_the_time, &f) == 0);
-    for (i = 0; (i < 120 || test_flag(&f.forks) < 40) && !test_flag(&f.failed); i++)
+    for (i = 0; (i < 64 || test_flag(&f.forks) < 25) && !test_flag(&f.failed); i++)
         MUST_BE_WELL(run_with_descriptors(i % 4, file));
     test_raise_flag(&f.stop);
     pthread_join(thread, NULL);
