@@ -25,7 +25,8 @@
       signal, both outputs and the measurements are there whatever the verdict.
    3. sbx_start(), sbx_poll(), sbx_finish() do the same beside a host that must not block, and
       sbx_write(), sbx_read() talk to the program meanwhile.
-   4. sbx_call() runs a C function in a child instead of a program.
+   4. sbx_call() runs a C function in a child instead of a program; sbx_run_code() runs source text
+      in thirteen languages.
    5. cfg.policy takes away files, network, processes and kernel (Linux).
    When a function returns, no process of the tree is left, no zombie, no descriptor, no file. What
    was asked for was in force, or nothing ran and the message says what is missing. The host is
@@ -73,6 +74,8 @@
    - Side channels, shared caches, disk space, disk and memory bandwidth; names and sizes of files
      (stat is never denied); system information in /proc; descriptors that the host hands over.
    - A function of sbx_call has a copy of all the host's memory, and its shared mappings.
+   - The directory of source text outlives a host that is killed. Compilers are trusted as programs,
+     not as parsers of hostile text: give them a policy.
    - memory_bytes is watched, not reserved: a child can be over it for some milliseconds, longer in
      a crowd of a thousand processes or while the host has no descriptor free; and memory in memfd,
      tmpfs, pipes or unmapped shared pages is nobody's. Only cfg.cgroup counts it all.
@@ -89,7 +92,7 @@
 
    CONFIG BY TASK
      what runs          argv, or command, or program; name for messages; cwd; env, inherit_env;
-                        pass_fds
+                        pass_fds; languages, for source text
      talk with it       input, or in = SBX_PIPE with sbx_write; sbx_read; on_output; SBX_STREAM
      keep less of it    output_bytes, error_bytes, truncate_output (SBX_KEEP_FIRST, _LAST, _ENDS)
      stop it            timeout_ms, grace_ms, stop; sbx_cancel, sbx_kill, sbx_set_timeout
@@ -115,7 +118,7 @@
      SBX_REALLOC, SBX_FREE     your allocator; both or neither. SBX_REALLOC(NULL, n) allocates,
                                SBX_FREE(NULL) does nothing
      SBX_NO_LINUX              only the portable POSIX part, as on macOS and the BSDs
-     SBX_NO_TREE, SBX_NO_WATCH, SBX_NO_CGROUP, SBX_NO_POLICY, SBX_NO_CALL
+     SBX_NO_TREE, SBX_NO_WATCH, SBX_NO_CGROUP, SBX_NO_POLICY, SBX_NO_CALL, SBX_NO_CODE
                                one wing less. What is off is refused by name, never ignored; AUTO
                                without the tree is the group, memory_bytes without the watch is
                                RLIMIT_AS, as on other systems
@@ -197,7 +200,8 @@ typedef enum sbx_step {    /* where a start failed */
     SBX_STEP_EXEC,         /* program not found, not executable, no interpreter, ... */
     SBX_STEP_CONTAIN,      /* the whole tree cannot be contained here */
     SBX_STEP_CGROUP,
-    SBX_STEP_POLICY
+    SBX_STEP_POLICY,
+    SBX_STEP_BUILD         /* source text: it was the compiler that failed, or met a limit */
 } sbx_step;
 
 typedef enum sbx_io {
@@ -234,10 +238,26 @@ typedef struct sbx_policy {
     int kill_on_denied;       /* 1 = a forbidden system call ends the child: SBX_DENIED */
 } sbx_policy;
 
+/* How source text is built and run. In the arguments "{file}", "{program}" and "{dir}" stand for
+   the saved text, the program to be made, and the private directory that both are in; "{class}" for
+   the Java class that has main: a file that ends in .java is named after its public class. */
+typedef struct sbx_language {
+    const char *names;             /* "python py": the first is its name */
+    const char *file;              /* the text is saved as this: "main.py" */
+    const char *const *build;      /* argv of the compiler, NULL = none */
+    const char *const *run;        /* argv */
+} sbx_language;
+
+typedef struct sbx_program {       /* source text, saved and built: run it as often as you like */
+    const char *dir;               /* a private directory; nobody but sbx_discard removes it */
+    const char *const *argv;       /* what runs it */
+} sbx_program;
+
 typedef struct sbx_config {
     const char *const *argv;       /* NULL-terminated. argv[0] without a slash is looked up on the
                                       host's PATH; with one it is relative to cwd */
     const char *command;           /* or one line for /bin/sh -c; exactly one of the two */
+    const sbx_program *program;    /* or what sbx_build made; argv, if set, are its arguments */
     const char *name;              /* for messages; NULL = the program's name, of a command its
                                       text */
     const char *cwd;               /* NULL = the host's */
@@ -276,6 +296,8 @@ typedef struct sbx_config {
     const sbx_policy *policy;      /* NULL = limits only */
     const char *cgroup;            /* a delegated cgroup v2 directory; NULL = none. Memory and pids
                                       are switched on for its children, and stay so */
+    const sbx_language *languages; /* for sbx_run_code and sbx_build: more, or other, recipes; ends
+                                      with names = NULL; looked at first */
 } sbx_config;
 
 /* Every limit, a row each: what has a name, a default, a check, a clamp and maybe a limit of the
@@ -436,6 +458,22 @@ __attribute__((format(printf, 1, 2)))
 SBX_API void sbx_fail(const char *format, ...); /* in the function: ends it, the text -> message. */
                  /* Elsewhere it just returns; with SBX_STATIC only the unit of the call is "in" */
 
+/* Source text instead of a program, under the same config; argv, if set, are its arguments. Known
+   are python, javascript, typescript, rust, c, c++, go, java, sh, bash, perl, ruby, lua, and what
+   cfg.languages adds. The text is saved in a private directory under TMPDIR or /tmp, which is gone
+   afterwards. timeout_ms, cpu_ms and output_bytes hold for build and run together, the other limits
+   for the run. Under a policy the build can write in that directory alone, and the program can read
+   it. What the compiler has against the text is SBX_EXITED with step SBX_STEP_BUILD, and its words
+   are in err. on_output is called for the program only. */
+SBX_API sbx_verdict sbx_run_code(const sbx_config *config, const char *language, const char *code,
+                                 size_t size, sbx_result *result);
+
+/* The same in two steps, to run a program more than once: SBX_OK = it can be run, as cfg.program.
+   sbx_discard removes it; twice is fine. If it cannot be removed, dir still says where it is. */
+SBX_API sbx_verdict sbx_build(const sbx_config *config, const char *language, const char *code,
+                              size_t size, sbx_program *program, sbx_result *result);
+SBX_API void sbx_discard(sbx_program *program);
+
 /* What works here and now: each is tried, to the end, in a child. */
 typedef struct sbx_caps {
     int tree;             /* SBX_CONTAIN_TREE: nothing escapes, and all dies with the host */
@@ -520,6 +558,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
      watch      memory and CPU time of the tree, from /proc
      cgroup     exact limits, where the host was given a directory
      policy     files, network and system calls denied
+     code       source text: uses the public functions only
    The moments: plan (may refuse), spawn, child (before exec), turn (something is ready or due),
    signal, kill, gone (is nobody left?), observe (adds evidence), free. Only the wing itself sets
    its `enforced` bits, when it has done the work. A wing that is compiled out leaves stubs behind
@@ -530,6 +569,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
                     kernel does not do by itself goes to the loop or to a wing
      a verdict      sbx_verdict, sbx_verdict_name, a row of sbx_classify, sbx__describe
      a filter row   sbx__rules, in the wing policy
+     a language     a row of sbx__recipes, in the wing code
      a wing         its structs in "data", its moments where the others stand, one #if, stubs */
 
 /* ==== platform: every question about the system is asked here, once ========================== */
@@ -538,6 +578,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #if defined(__GLIBC__) && !defined(__USE_MISC) /* strict, and latched */
 #error "sbx.h: a system header came first under -std=c99: include sbx.h before it, or -D_GNU_SOURCE"
 #else
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -592,7 +633,6 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 
 #if defined(__linux__) && !defined(SBX_NO_LINUX)
 #define SBX__LINUX 1 /* clone, pidfd, /proc, namespaces, ...: each is still tried at run time */
-#include <dirent.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -675,6 +715,11 @@ typedef struct sbx__pidfd_info { /* struct pidfd_info, first version */
 #define SBX__HAS_CALL 0
 #else
 #define SBX__HAS_CALL 1
+#endif
+#ifdef SBX_NO_CODE
+#define SBX__HAS_CODE 0
+#else
+#define SBX__HAS_CODE 1
 #endif
 #if SBX__LINUX && !defined(SBX_NO_TREE)
 #define SBX__HAS_TREE 1
@@ -1102,6 +1147,15 @@ static size_t sbx__count(const char *const *list) {
     size_t n = 0;
     while (list && list[n]) n++;
     return n;
+}
+
+/* Both lists, one behind the other, where there is room for them. */
+static const char *const *sbx__join(const char **to, const char *const *a, const char *const *b) {
+    size_t n = 0;
+    for (; a && *a; a++) to[n++] = *a;
+    for (; b && *b; b++) to[n++] = *b;
+    to[n] = NULL;
+    return to;
 }
 
 SBX__SOMETIMES char *sbx__stack_top(sbx__plan *p) { return p->memory + ++p->stacks * SBX__STACK; }
@@ -1641,6 +1695,16 @@ static int sbx__check_io(const sbx_config *cfg, int handle, sbx_result *r) {
     return 1;
 }
 
+static int sbx__check_made(const sbx_config *cfg, sbx_result *r) {
+    if (cfg->command)
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
+                           "program and command are both set: set one of them");
+    if (!cfg->program->dir || !cfg->program->argv || !cfg->program->argv[0])
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
+                           "program is empty: sbx_build fills it in, sbx_discard empties it");
+    return 1;
+}
+
 static int sbx__check_program(const sbx_config *cfg, sbx_fn fn, sbx_result *r) {
     const char *const *e;
     char shown[80];
@@ -1650,9 +1714,12 @@ static int sbx__check_program(const sbx_config *cfg, sbx_fn fn, sbx_result *r) {
                                "env[%d] = \"%s\" is neither NAME=value nor NAME",
                                (int)(e - cfg->env), sbx__plain(shown, sizeof shown, *e));
 
-    if (fn && (cfg->argv || cfg->command))
+    if (fn && (cfg->argv || cfg->command || cfg->program))
         return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "%s is set, but sbx_call runs a function",
-                           cfg->argv ? "argv" : "command");
+                           cfg->argv      ? "argv"
+                           : cfg->command ? "command"
+                                          : "program");
+    if (cfg->program) return sbx__check_made(cfg, r);
     if (!fn && !cfg->argv == !cfg->command)
         return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "argv and command are %s: set one of them",
                            cfg->argv ? "both set" : "both NULL");
@@ -1796,8 +1863,8 @@ static void sbx__plan_name(const sbx__plan *p, sbx *b) {
         return;
     }
     if (!name) {
-        slash = strrchr(p->cfg.argv[0], '/');
-        name = slash && slash[1] ? slash + 1 : p->cfg.argv[0];
+        slash = strrchr(p->argv[0], '/');
+        name = slash && slash[1] ? slash + 1 : p->argv[0];
     }
     sbx__plain(shown, sizeof shown, name);
     if (strlen(name) >= sizeof shown) strcpy(shown + strlen(shown) - 3, "...");
@@ -1807,22 +1874,25 @@ static void sbx__plan_name(const sbx__plan *p, sbx *b) {
 static int sbx__plan_program(sbx__plan *p, sbx *b, sbx_result *r) {
     const sbx_config *cfg = &p->cfg;
     const char *search = getenv("PATH");
-    const char *name = p->fn ? "" : cfg->command ? "/bin/sh" : cfg->argv[0];
+    const char *const *words = cfg->program ? cfg->program->argv : cfg->argv;
+    const char *name = p->fn ? "" : cfg->command ? "/bin/sh" : words[0];
     const char *tmp = cfg->policy && cfg->policy->write ? cfg->policy->write[0] : NULL;
     size_t stacks = p->fn && cfg->contain == SBX_CONTAIN_GROUP ? 0 : SBX__STACKS * SBX__STACK;
     size_t entries = sbx__count(cfg->env) + sbx__count((const char *const *)environ) + 4, room;
+    size_t joined = cfg->program ? sbx__count(words) + sbx__count(cfg->argv) + 1 : 0;
     if (!search) search = "/usr/local/bin:/usr/bin:/bin";
-    room = stacks + entries * sizeof *p->envp + 4 * PATH_MAX + 2 * strlen(search) +
+    room = stacks + (entries + joined) * sizeof *p->envp + 4 * PATH_MAX + 2 * strlen(search) +
            3 * strlen(name) + (tmp ? strlen(tmp) : 0) + (cfg->cwd ? 3 * strlen(cfg->cwd) : 0) + 64;
     p->memory = (char *)SBX_REALLOC(NULL, room);
     if (!p->memory) return sbx__no_memory(r, "a child");
     p->envp = (char **)(void *)(p->memory + stacks);
-    p->free_text = (char *)(p->envp + entries);
+    p->free_text = (char *)(p->envp + entries + joined);
 
     p->shell[0] = "sh";
     p->shell[1] = "-c";
     p->shell[2] = cfg->command;
-    p->argv = cfg->command ? p->shell : cfg->argv;
+    p->argv = cfg->command ? p->shell : words;
+    if (joined) p->argv = sbx__join((const char **)(p->envp + entries), words, cfg->argv);
     sbx__plan_env(p);
     sbx__plan_name(p, b);
 
@@ -5382,6 +5452,9 @@ static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r) {
 
     if (!p->fn && stat(p->path, &st) == 0 && S_ISREG(st.st_mode)) /* the host named it: */
         sbx__allow(p->policy.ruleset, p->path, SBX__READ_TREE, NULL); /* it may run */
+    if (p->cfg.program && !sbx__allow(p->policy.ruleset, p->cfg.program->dir, SBX__READ_TREE, NULL))
+        return sbx__refuse(r, SBX_STEP_POLICY, errno, "program.dir = \"%.120s\": %s",
+                           p->cfg.program->dir, strerror(errno));
     most = all & ~(unsigned)(SBX__MAKE_CHAR | SBX__MAKE_BLOCK);
     if (!policy->no_system) {
         sbx__allow_trees(p, sbx__system, SBX__READ_TREE, NULL, r);
@@ -5631,9 +5704,10 @@ SBX_API const char *sbx_verdict_name(sbx_verdict verdict) {
 SBX_API const char *sbx_step_name(sbx_step step) {
     /* clang-format off */
     static const char *const names[] = {"none", "config", "memory", "io", "spawn", "session",
-                                        "limits", "cwd", "exec", "contain", "cgroup", "policy"};
+                                        "limits", "cwd", "exec", "contain", "cgroup", "policy",
+                                        "build"};
     /* clang-format on */
-    return (int)step >= 0 && step <= SBX_STEP_POLICY ? names[step] : "unknown";
+    return (int)step >= 0 && step <= SBX_STEP_BUILD ? names[step] : "unknown";
 }
 
 /* ---- JSON: text that is counted on, and kept as far as there is room ---- */
