@@ -5649,6 +5649,851 @@ static void sbx__policy_free_plan(sbx__plan *p) { (void)p; }
 static int sbx__landlock_version(void) { return 0; }
 #endif
 
+/* ==== wing: code. Source text: saved, built by its compiler, run, removed ===================== */
+
+/* It stands on the public functions alone: a text becomes a file in a private directory, the file
+   by one sbx_run (the compiler's) a program, and that by the next one a verdict. */
+
+#if SBX__HAS_CODE
+
+/* clang-format off */
+/* A row a language, or one more way to run it: of rows with the same names the first is taken whose
+   tools are on the host's PATH, and whose probe (if it has one) does not fail.
+   - Build and run share one timeout_ms, cpu_ms and output_bytes: the run gets what the build left.
+   - The other limits are the run's. If memory_bytes or address_space_bytes is set, the build may
+     use 4 GiB (rustc, javac and go need several hundred MiB); if file_bytes or a policy is set, it
+     may write files of 1 GiB; or as much as the run may, if that is more. Under no_system it has
+     no more than the run, so that it finds no compiler: build with another policy.
+   - Compilers are told to keep warnings to themselves, since their output counts. They do not
+     optimise: that is quick, and what is wrong in the text goes wrong as it is written.
+   - python is unbuffered, so that what it printed is there after a kill. java writes UTF-8 even in
+     an empty environment, and not the file in /tmp that would outlive a kill. */
+typedef struct sbx__recipe {
+    const char *names, *file;
+    const char *build, *run, *probe; /* NULL = none */
+    const char *install;             /* what to do if a tool is missing; NULL = see the row above */
+} sbx__recipe;
+
+#define SBX__JAVAC "javac -J-XX:-UsePerfData -J-Xmx512m -encoding UTF-8 -nowarn -proc:none"
+#define SBX__JAVA "java -XX:-UsePerfData -XX:+UseSerialGC -Dfile.encoding=UTF-8 " \
+                  "-Dstdout.encoding=UTF-8 -Dstderr.encoding=UTF-8"
+#define SBX__NODE_TS "node --experimental-strip-types --disable-warning=ExperimentalWarning"
+#define SBX__DENO "deno run --quiet --no-prompt --no-config --no-lock --allow-all"
+
+static const sbx__recipe sbx__recipes[] = {
+    {"python py python3", "main.py", NULL, "python3 -u {file}", NULL, "Python 3"},
+    {"javascript js node", "main.js", NULL, "node {file}", NULL, "Node.js"},
+    {"typescript ts", "main.ts", NULL, SBX__NODE_TS " {file}",
+     "node --version --experimental-strip-types", "Node.js 22.6 or later, deno, bun or tsx"},
+    {"typescript ts", "main.ts", NULL, "node {file}", "node --version --no-strip-types", NULL},
+    {"typescript ts", "main.ts", NULL, SBX__DENO " {file}", NULL, NULL},
+    {"typescript ts", "main.ts", NULL, "bun run {file}", NULL, NULL},
+    {"typescript ts", "main.ts", NULL, "tsx {file}", NULL, NULL},
+    {"rust rs", "main.rs", "rustc --edition=2021 --cap-lints=allow -o {program} {file}",
+     "{program}", NULL, "Rust (rustc)"},
+    {"c", "main.c", "cc -w -o {program} {file} -lm -pthread", "{program}", NULL,
+     "a C compiler (gcc or clang)"},
+    {"c++ cpp cxx cc", "main.cpp", "c++ -w -o {program} {file} -lm -pthread", "{program}", NULL,
+     "a C++ compiler (g++ or clang++)"},
+    {"go golang", "main.go", "go build -o {program} {file}", "{program}", NULL, "Go"},
+    {"java", "Main.java", SBX__JAVAC " -d {dir} {file}", SBX__JAVA " -cp {dir} {class}", NULL,
+     "a JDK (javac and java)"},
+    {"sh shell", "main.sh", NULL, "sh {file}", NULL, "a POSIX shell"},
+    {"bash", "main.sh", NULL, "bash {file}", NULL, "bash"},
+    {"perl pl", "main.pl", NULL, "perl {file}", NULL, "Perl"},
+    {"ruby rb", "main.rb", NULL, "ruby {file}", NULL, "Ruby"},
+    {"lua", "main.lua", NULL, "lua {file}", NULL, "Lua"},
+};
+#define SBX__RECIPES (sizeof sbx__recipes / sizeof sbx__recipes[0])
+enum { SBX__BUILD_MEMORY = 4, SBX__BUILD_FILE = 1 }; /* in GiB */
+
+/* All that a tool of the build sees: what it needs to find its parts, and places of its own. */
+static const char *const sbx__tool_env[] = {
+    "PATH={path}", "HOME={dir}", "TMPDIR={dir}", "LC_ALL=C.UTF-8", "RUSTUP_HOME={rustup}",
+    "XDG_CACHE_HOME={dir}/.cache", "GOCACHE={dir}/.cache/go", "GOPATH={dir}/.go", "GOENV=off",
+    "GO111MODULE=off", "GOTOOLCHAIN=local", "CGO_ENABLED=0", NULL};
+
+enum { SBX__DIR, SBX__FILE, SBX__PROGRAM, SBX__CLASS, SBX__PATH, SBX__RUSTUP, SBX__WORDS };
+static const char *const sbx__words[] = {"{dir}", "{file}", "{program}", "{class}", "{path}",
+                                         "{rustup}"};
+/* clang-format on */
+
+/* What a sbx_program points into. The directory is known by its numbers too: if something else has
+   its name one day, that is not removed. */
+typedef struct sbx__made {
+    dev_t device;
+    ino_t inode;
+    const char **argv;
+    char dir[PATH_MAX], file[PATH_MAX + 256], program[PATH_MAX + 256];
+} sbx__made;
+
+typedef struct sbx__line { /* of a built-in recipe, cut into words */
+    char text[200];
+    const char *argv[16];
+} sbx__line;
+
+typedef struct sbx__job {
+    const sbx_config *cfg;
+    sbx_config full; /* the same with every default filled in */
+    sbx_result *r;
+    sbx_language how;
+    sbx__line build, run, probe; /* what it points to, if it is built in */
+    const char *word[SBX__WORDS]; /* what the {words} stand for */
+    char file[256], java[512], rustup[PATH_MAX];
+    sbx__made *made;
+    int dir; /* the directory; -1 = not open */
+    long long wall_us, user_us, system_us; /* of tools so far */
+    long long output;
+} sbx__job;
+
+/* ---- removing a directory ---- */
+
+/* A directory without permissions for its owner gets them. A link in its place is not followed. */
+static int sbx__unlock(int at, const char *name) {
+#if SBX__LINUX /* where fchmodat cannot do it in every libc and kernel */
+    int fd = openat(at, name, SBX__O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), ok;
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    ok = fd >= 0 && chmod(path, 0700) == 0;
+    sbx__close(&fd);
+    return ok;
+#else
+    return fchmodat(at, name, 0700, AT_SYMLINK_NOFOLLOW) == 0;
+#endif
+}
+
+/* For listing and emptying it. -1 = it is none, or not ours. */
+static int sbx__open_dir(int at, const char *name) {
+    int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(at, name, flags);
+    if (fd < 0 && errno == EACCES && sbx__unlock(at, name)) fd = openat(at, name, flags);
+    if (fd >= 0) fchmod(fd, 0700);
+    return fd;
+}
+
+/* One name less: a file, a link, or an empty directory. */
+static int sbx__remove_name(int at, const char *name) {
+    return unlinkat(at, name, 0) == 0 || unlinkat(at, name, AT_REMOVEDIR) == 0;
+}
+
+/* A directory that is not empty moves up into the top one, under a name that is free there. */
+static int sbx__lift(int from, const char *name, int top, unsigned long *count) {
+    char to[40];
+    int tries, unlocked = 0;
+    for (tries = 0; tries < 1000; tries++) {
+        snprintf(to, sizeof to, "sbx-%lu", ++*count);
+        if (renameat(from, name, top, to) == 0) return 1;
+        if (errno == EACCES && !unlocked++ && sbx__unlock(from, name)) continue;
+        if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR) break;
+    }
+    return 0;
+}
+
+/* Takes away what one directory of the top one, or that itself (depth 0), holds. So three
+   descriptors reach any depth. Closes fd; 1 = something was done. */
+static int sbx__sweep(int fd, int top, int depth, unsigned long *count, long long deadline) {
+    DIR *dir = fdopendir(fd);
+    struct dirent *e;
+    int done = 0, sub;
+    if (!dir) close(fd);
+    while (dir && sbx__now() < deadline && (e = readdir(dir)) != NULL) {
+        const char *name = e->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
+        if (sbx__remove_name(fd, name)) done = 1;
+        else if (depth > 0) done |= sbx__lift(fd, name, top, count);
+        else if ((sub = sbx__open_dir(top, name)) >= 0)
+            done |= sbx__sweep(sub, top, 1, count, deadline) | sbx__remove_name(top, name);
+    }
+    if (dir) closedir(dir);
+    return done;
+}
+
+/* Removes the directory with all that is in it, and follows no link. 1 = it is gone, else errno
+   tells. Somebody who goes on filling it can win: after a minute it stays. */
+static int sbx__remove_dir(const sbx__made *m) {
+    long long deadline = sbx__now() + 60 * SBX__SECOND;
+    unsigned long count = 0;
+    struct stat st;
+    int fd, done = 1;
+    while (rmdir(m->dir) != 0) {
+        if (errno == ENOENT) return 1;
+        if ((errno != ENOTEMPTY && errno != EEXIST) || !done || sbx__now() > deadline) return 0;
+
+        fd = sbx__open_dir(AT_FDCWD, m->dir);
+        if (fd < 0) return 0;
+        if (fstat(fd, &st) != 0 || st.st_dev != m->device || st.st_ino != m->inode) {
+            close(fd);
+            errno = ENOTDIR; /* something else took its place */
+            return 0;
+        }
+        done = sbx__sweep(fd, fd, 0, &count, deadline);
+    }
+    return 1;
+}
+
+/* ---- making the directory, and the file in it ---- */
+
+/* Under TMPDIR or /tmp, for this user only, with a name that cannot be guessed. */
+static int sbx__make_dir(sbx__job *j) {
+    const char *tmp = getenv("TMPDIR"), *real;
+    char *path = j->made->dir, *name, shown[100];
+    unsigned char random[20] = {0};
+    struct stat st;
+    size_t i;
+    int fd;
+    if (!tmp || !*tmp) tmp = "/tmp";
+    sbx__plain(shown, sizeof shown, tmp);
+    real = realpath(tmp, path);
+    if (real && strlen(path) + sizeof random + 8 > PATH_MAX) {
+        errno = ENAMETOOLONG;
+        real = NULL;
+    }
+    if (!real)
+        return sbx__refuse(j->r, SBX_STEP_IO, errno, "TMPDIR = \"%s\": %s", shown, strerror(errno));
+
+    fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, random, sizeof random) != (ssize_t)sizeof random)
+        sbx__refuse(j->r, SBX_STEP_IO, errno, "/dev/urandom cannot be read: %s", strerror(errno));
+    sbx__close(&fd);
+    if (j->r->step != SBX_STEP_NONE) return 0;
+    strcat(path, "/sbx-");
+    name = path + strlen(path);
+    for (i = 0; i < sizeof random; i++) name[i] = (char)('a' + random[i] % 26);
+    name[i] = 0;
+
+    if (mkdir(path, 0700) == 0) {
+        j->dir = sbx__open_dir(AT_FDCWD, path);
+        if (j->dir >= 0 && fstat(j->dir, &st) == 0 && st.st_uid == geteuid()) {
+            j->made->device = st.st_dev;
+            j->made->inode = st.st_ino;
+            return 1;
+        }
+        if (j->dir >= 0) errno = EPERM; /* somebody was quick to replace it */
+        rmdir(path);
+    }
+    return sbx__refuse(j->r, SBX_STEP_IO, errno, "no directory in \"%s\" for the source text: %s",
+                       shown, strerror(errno));
+}
+
+/* The bytes as they are. Past the host's own limit on files, writing would raise SIGXFSZ. */
+static int sbx__save(sbx__job *j, const char *code, size_t size) {
+    int fd = openat(j->dir, j->file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int ok = fd >= 0 && fchmod(fd, 0600) == 0;
+    struct rlimit most;
+    if (ok && getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < size) {
+        errno = EFBIG;
+        ok = 0;
+    }
+
+    while (ok && size > 0) {
+        ssize_t n = write(fd, code, size);
+        if (n < 0 && errno == EINTR) continue;
+        ok = n > 0;
+        if (!ok) break;
+        code += n;
+        size -= (size_t)n;
+    }
+    if (fd >= 0 && close(fd) != 0) ok = 0;
+    if (ok) return 1;
+    return sbx__refuse(j->r, SBX_STEP_IO, errno,
+                       "the source text cannot be saved in \"%.100s\": %s", j->made->dir,
+                       strerror(errno));
+}
+
+/* ---- Java: a public class gives the file its name, and the one with main is run ---- */
+
+typedef struct sbx__java {
+    const char *at, *end; /* the rest of the text */
+    const char *token; /* a word, or one character */
+    size_t size;
+} sbx__java;
+
+static int sbx__is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '$' || (unsigned char)c >= 128;
+}
+
+static int sbx__looks_at(const sbx__java *s, const char *text) {
+    size_t n = strlen(text);
+    return (size_t)(s->end - s->at) >= n && memcmp(s->at, text, n) == 0;
+}
+
+/* Past what begins and ends with these, if it begins here. A backslash takes the next character
+   with it where there are such. */
+static int sbx__skip(sbx__java *s, const char *from, const char *to, int backslashes) {
+    if (!sbx__looks_at(s, from)) return 0;
+    s->at += strlen(from);
+    while (s->at < s->end && !sbx__looks_at(s, to)) {
+        if (backslashes && *s->at == '\\' && s->end - s->at > 1) s->at++;
+        s->at++;
+    }
+    if (s->at < s->end) s->at += strlen(to);
+    return 1;
+}
+
+/* The next word or sign outside comments and quotes. 0 = the end. */
+static int sbx__next_token(sbx__java *s) {
+    while (s->at < s->end) {
+        if (sbx__skip(s, "//", "\n", 0) || sbx__skip(s, "/*", "*/", 0)) continue;
+        if (sbx__skip(s, "\"\"\"", "\"\"\"", 1) || sbx__skip(s, "\"", "\"", 1)) continue;
+        if (sbx__skip(s, "'", "'", 1)) continue;
+        if ((unsigned char)*s->at > ' ') break;
+        s->at++;
+    }
+    s->token = s->at;
+    while (s->at < s->end && sbx__is_word(*s->at)) s->at++;
+    if (s->at < s->end && s->at == s->token) s->at++;
+    s->size = (size_t)(s->at - s->token);
+    return s->size > 0;
+}
+
+static int sbx__token_is(const sbx__java *s, const char *word) {
+    return s->size == strlen(word) && memcmp(s->token, word, s->size) == 0;
+}
+
+enum { SBX__NAME = 200 }; /* what is longer cannot be the name of a file */
+
+static void sbx__add_token(const sbx__java *s, char to[SBX__NAME]) {
+    size_t n = strlen(to);
+    if (n + s->size >= SBX__NAME) return;
+    memcpy(to + n, s->token, s->size);
+    to[n + s->size] = 0;
+}
+
+typedef struct sbx__types { /* "" = none so far */
+    char package[SBX__NAME], now[SBX__NAME]; /* the type that the text is in */
+    char first[SBX__NAME], exported[SBX__NAME], main[SBX__NAME]; /* exported: public */
+} sbx__types;
+
+static void sbx__found_main(sbx__types *t, int depth) {
+    const char *type = depth == 0 ? "Main" : t->now; /* without a class it is the file's */
+    if (!t->main[0] || strcmp(type, t->exported) == 0) strcpy(t->main, type);
+}
+
+static void sbx__found_type(sbx__types *t, const sbx__java *s, int is_public) {
+    t->now[0] = 0;
+    sbx__add_token(s, t->now);
+    if (!t->first[0]) strcpy(t->first, t->now);
+    if (is_public) strcpy(t->exported, t->now);
+}
+
+static void sbx__scan_java(sbx__java *s, sbx__types *t) {
+    int depth = 0, is_public = 0, in_package = 0, names_type = 0, after_void = 0, after_main = 0;
+    while (sbx__next_token(s)) {
+        char c = *s->token;
+        if (c == '(' && after_main && depth <= 1) sbx__found_main(t, depth);
+        after_main = after_void && sbx__token_is(s, "main");
+        after_void = sbx__token_is(s, "void");
+
+        if (c == '(' || c == '{' || c == '[') depth++;
+        if ((c == ')' || c == '}' || c == ']') && depth > 0) depth--;
+        if (depth > 0) continue;
+        if (c == ';' || c == '}') is_public = in_package = 0;
+        if (in_package) sbx__add_token(s, t->package);
+        else if (names_type && sbx__is_word(c)) sbx__found_type(t, s, is_public);
+        if (sbx__token_is(s, "package")) in_package = 1;
+        if (sbx__token_is(s, "public")) is_public = 1;
+        names_type = sbx__token_is(s, "class") || sbx__token_is(s, "interface") ||
+                     sbx__token_is(s, "enum") || sbx__token_is(s, "record");
+    }
+}
+
+static void sbx__name_java(sbx__job *j, const char *code, size_t size) {
+    const char *file, *type;
+    sbx__types t;
+    sbx__java s;
+    memset(&t, 0, sizeof t);
+    memset(&s, 0, sizeof s);
+    s.at = code;
+    s.end = code + size;
+    if (size > 0) sbx__scan_java(&s, &t);
+
+    type = t.first[0] ? t.first : "Main";
+    if (t.exported[0]) type = t.exported;
+    file = t.exported[0] || !t.main[0] ? type : t.main;
+    if (t.main[0]) type = t.main;
+    snprintf(j->file, sizeof j->file, "%s.java", file);
+    snprintf(j->java, sizeof j->java, "%s%s%s", t.package, t.package[0] ? "." : "", type);
+}
+
+/* ---- tools ---- */
+
+/* What is left of a limit; never 0, which would be the default again. */
+static long long sbx__rest(long long limit, long long used) {
+    if (limit < 0) return limit;
+    return limit > used ? limit - used : 1;
+}
+
+/* The limits that build and run share. */
+static void sbx__share_limits(const sbx__job *j, sbx_config *cfg) {
+    cfg->timeout_ms = sbx__rest(j->full.timeout_ms, j->wall_us / 1000);
+    cfg->cpu_ms = sbx__rest(j->full.cpu_ms, (j->user_us + j->system_us) / 1000);
+    cfg->output_bytes = sbx__rest(j->full.output_bytes, j->output);
+}
+
+static void sbx__add_cost(sbx__job *j, const sbx_result *r) {
+    j->wall_us += r->wall_us;
+    j->user_us += r->user_us;
+    j->system_us += r->system_us;
+    j->output += (long long)(r->out.total + r->err.total);
+}
+
+static sbx_verdict sbx__run_tool(sbx__job *j, sbx_config *tool, sbx_result *r) {
+    sbx_verdict verdict;
+    tool->stop = j->cfg->stop;
+    tool->grace_ms = j->cfg->grace_ms;
+    tool->truncate_output = j->cfg->truncate_output;
+    tool->contain = j->cfg->contain;
+    tool->cgroup = j->cfg->cgroup;
+    tool->user = j->cfg->user;
+    sbx__share_limits(j, tool);
+    verdict = sbx_run(tool, r);
+    sbx__add_cost(j, r);
+    return verdict;
+}
+
+/* 1 = there is one on PATH, or only exec can tell. */
+static int sbx__has_tool(const sbx__job *j, const char *tool) {
+    const char *search = j->word[SBX__PATH];
+    char path[PATH_MAX];
+    struct stat st;
+    if (strchr(tool, '/') || strchr(tool, '{')) return 1;
+    for (;; search++) {
+        int n = (int)strcspn(search, ":");
+        snprintf(path, sizeof path, "%.*s/%s", n ? n : 1, n ? search : ".", tool);
+        if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0) return 1;
+        search += n;
+        if (!*search) return 0;
+    }
+}
+
+/* 1 = this is how it is done. 0 = something is missing; the result says what, of the first row. */
+static int sbx__try_recipe(sbx__job *j, const sbx_language *how, const char *const *probe,
+                           const char *install) {
+    const char *missing = NULL;
+    char shown[80];
+    sbx_config tool;
+    sbx_result r;
+    int ok = 1;
+    if (!sbx__has_tool(j, how->run[0])) missing = how->run[0];
+    if (how->build && !sbx__has_tool(j, how->build[0])) missing = how->build[0];
+    j->how = *how;
+
+    if (!missing && probe) { /* whatever else may happen to it, happens to the run as well */
+        memset(&tool, 0, sizeof tool);
+        tool.argv = probe;
+        tool.out = tool.err = SBX_DISCARD;
+        ok = sbx__run_tool(j, &tool, &r) != SBX_EXITED;
+        sbx_free(&r);
+    }
+    if (!missing && ok) return 1;
+
+    if (j->r->step != SBX_STEP_NONE) return 0;
+    sbx__plain(shown, sizeof shown, missing ? missing : how->run[0]);
+    return sbx__refuse(j->r, SBX_STEP_EXEC, missing ? ENOENT : ENOSYS, "'%s' %s%s%s", shown,
+                       missing ? "was not found on PATH" : "is too old for this language",
+                       install ? ": install " : "", install ? install : "");
+}
+
+/* ---- which recipe ---- */
+
+static char sbx__lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
+/* Is it one of the names? "Python" is python. */
+static int sbx__is_named(const char *names, const char *language) {
+    size_t n, i;
+    for (; *names; names += n) {
+        names += strspn(names, " ");
+        n = strcspn(names, " ");
+        for (i = 0; i < n && sbx__lower(language[i]) == sbx__lower(names[i]); i++) continue;
+        if (n > 0 && i == n && !language[n]) return 1;
+    }
+    return 0;
+}
+
+static int sbx__check_recipe(const sbx__job *j, const sbx_language *how) {
+    int row = (int)(how - j->cfg->languages);
+    const char *file = how->file ? how->file : "";
+    char shown[80];
+    if (!*file || strchr(".-", *file) || strchr(file, '/') || strlen(file) > SBX__NAME)
+        return sbx__refuse(j->r, SBX_STEP_CONFIG, EINVAL,
+                           "languages[%d].file = \"%s\" is not the name of a file", row,
+                           sbx__plain(shown, sizeof shown, file));
+    if (!how->run || !how->run[0] || (how->build && !how->build[0]))
+        return sbx__refuse(j->r, SBX_STEP_CONFIG, EINVAL, "languages[%d].%s is empty", row,
+                           how->build && !how->build[0] ? "build" : "run");
+    return 1;
+}
+
+static void sbx__add_name(char *to, size_t room, const char *names) {
+    size_t n = strlen(to);
+    snprintf(to + n, room - n, "%s%.*s", n ? ", " : "", (int)strcspn(names, " "), names);
+}
+
+static int sbx__unknown(sbx__job *j, const char *language) {
+    const sbx_language *own;
+    char shown[40], known[180] = "";
+    size_t i;
+    for (own = j->cfg->languages; own && own->names; own++)
+        sbx__add_name(known, sizeof known, own->names);
+    for (i = 0; i < SBX__RECIPES; i++)
+        if (i == 0 || strcmp(sbx__recipes[i].names, sbx__recipes[i - 1].names) != 0)
+            sbx__add_name(known, sizeof known, sbx__recipes[i].names);
+    return sbx__refuse(j->r, SBX_STEP_CONFIG, EINVAL, "language = \"%s\" is not known: %s are",
+                       sbx__plain(shown, sizeof shown, language), known);
+}
+
+static const char *const *sbx__cut(const char *text, sbx__line *line) {
+    size_t n = 0;
+    char *at = line->text;
+    if (!text) return NULL;
+    snprintf(line->text, sizeof line->text, "%s", text);
+    for (; *at; at += strspn(at, " ")) {
+        line->argv[n++] = at;
+        at += strcspn(at, " ");
+        if (*at) *at++ = 0;
+    }
+    line->argv[n] = NULL;
+    return line->argv;
+}
+
+/* Where the caller has a recipe, the built-in ones do not count, even if its tool is missing. */
+static int sbx__choose(sbx__job *j, const char *language) {
+    const sbx_language *own;
+    sbx_language how;
+    int named = 0;
+    size_t i;
+    for (own = j->cfg->languages; own && own->names; own++) {
+        if (!sbx__is_named(own->names, language)) continue;
+        named = 1;
+        if (!sbx__check_recipe(j, own)) return 0;
+        if (sbx__try_recipe(j, own, NULL, NULL)) return 1;
+    }
+
+    for (i = 0; !named && i < SBX__RECIPES; i++) {
+        const sbx__recipe *row = &sbx__recipes[i];
+        if (!sbx__is_named(row->names, language)) continue;
+        how.names = row->names;
+        how.file = row->file;
+        how.build = sbx__cut(row->build, &j->build);
+        how.run = sbx__cut(row->run, &j->run);
+        if (sbx__try_recipe(j, &how, sbx__cut(row->probe, &j->probe), row->install)) return 1;
+    }
+    return j->r->step != SBX_STEP_NONE ? 0 : sbx__unknown(j, language);
+}
+
+/* ---- filling in a recipe ---- */
+
+/* Writes the text with its {words} filled in, if there is a place for it. Returns its size. */
+static size_t sbx__expand(const sbx__job *j, const char *text, char *to) {
+    size_t size = 0, length, step;
+    const char *from;
+    int i;
+    for (; *text; text += step) {
+        from = text;
+        length = step = 1;
+
+        for (i = 0; i < SBX__WORDS; i++)
+            if (strncmp(text, sbx__words[i], strlen(sbx__words[i])) == 0) {
+                from = j->word[i];
+                length = strlen(from);
+                step = strlen(sbx__words[i]);
+                break;
+            }
+
+        if (to) memcpy(to + size, from, length);
+        size += length;
+    }
+    if (to) to[size] = 0;
+    return size + 1;
+}
+
+/* A whole list, in one block. */
+static const char **sbx__expand_all(const sbx__job *j, const char *const *list) {
+    size_t count = sbx__count(list), room = (count + 1) * sizeof *list, i;
+    const char **filled;
+    char *text;
+    for (i = 0; i < count; i++) room += sbx__expand(j, list[i], NULL);
+    filled = (const char **)SBX_REALLOC(NULL, room);
+    if (!filled) return NULL;
+    text = (char *)(filled + count + 1);
+    for (i = 0; i < count; i++) {
+        filled[i] = text;
+        text += sbx__expand(j, list[i], text);
+    }
+    filled[count] = NULL;
+    return filled;
+}
+
+/* ---- the build ---- */
+
+/* Puts something short before and behind the message. */
+static void sbx__frame(sbx_result *r, const char *before, const char *behind) {
+    char text[sizeof r->message];
+    size_t room = sizeof text - 1 - strlen(before) - strlen(behind);
+    int n = (int)sbx_utf8_prefix(r->message, strlen(r->message), room);
+    snprintf(text, sizeof text, "%s%.*s%s", before, n, r->message, behind);
+    memcpy(r->message, text, sizeof text);
+}
+
+/* What the limit is for a build: the run's, but at least so many GiB if there is any at all. */
+static long long sbx__generous(long long limit, int set, int gib) {
+    long long least = (long long)gib << 30;
+    if (!set || limit == SBX_UNLIMITED) return limit;
+    return limit > least ? limit : least;
+}
+
+/* Under a policy it can write in its directory and nowhere else, and start processes. The lists
+   have room for all the policy's trees. */
+static sbx_verdict sbx__compile(sbx__job *j, const char **argv, const char **env,
+                                const char **lists) {
+    const sbx_config *cfg = j->cfg;
+    int memory = cfg->memory_bytes > 0 || cfg->address_space_bytes > 0;
+    sbx_policy policy;
+    sbx_config tool;
+    memset(&tool, 0, sizeof tool);
+    tool.argv = argv;
+    tool.env = env;
+    tool.cwd = j->made->dir;
+    tool.memory_bytes = sbx__generous(cfg->memory_bytes, memory, SBX__BUILD_MEMORY);
+    tool.file_bytes =
+        sbx__generous(cfg->file_bytes, cfg->file_bytes > 0 || cfg->policy, SBX__BUILD_FILE);
+
+    if (cfg->policy) {
+        policy = *cfg->policy;
+        lists[0] = j->made->dir;
+        lists[1] = NULL;
+        policy.write = lists;
+        policy.read = sbx__join(lists + 2, cfg->policy->read, cfg->policy->write);
+        policy.deny_spawn = 0;
+        tool.policy = &policy;
+    }
+    return sbx__run_tool(j, &tool, j->r);
+}
+
+static int sbx__run_build(sbx__job *j) {
+    const sbx_policy *policy = j->cfg->policy;
+    size_t trees = policy ? sbx__count(policy->read) + sbx__count(policy->write) : 0;
+    const char **argv, **env = sbx__expand_all(j, sbx__tool_env);
+    const char **lists = (const char **)SBX_REALLOC(NULL, (trees + 3) * sizeof *lists);
+    struct stat st;
+    int ok;
+    j->word[SBX__FILE] = j->file; /* it runs there: diagnostics speak of main.c */
+    argv = sbx__expand_all(j, j->how.build);
+
+    ok = argv && env && lists;
+    if (ok) ok = sbx__compile(j, argv, env, lists) == SBX_OK;
+    else sbx__no_memory(j->r, "the compiler's arguments");
+    SBX_FREE(argv);
+    SBX_FREE(env);
+    SBX_FREE(lists);
+
+    if (!ok && j->r->verdict != SBX_NOT_STARTED) {
+        j->r->step = SBX_STEP_BUILD;
+        sbx__frame(j->r, "the build failed: ", "");
+    }
+    if (ok && strcmp(j->how.run[0], "{program}") == 0 &&
+        (stat(j->made->program, &st) != 0 || !(st.st_mode & 0100))) { /* a Go package, say */
+        j->r->exit_code = -1;
+        ok = sbx__refuse(j->r, SBX_STEP_BUILD, ENOEXEC,
+                         "the build went well, but what it made is no program");
+    }
+    return ok;
+}
+
+/* ---- jobs ---- */
+
+/* What is wrong with the run is known before the build. */
+static int sbx__check_job(sbx__job *j, const char *language, const char *code, size_t size,
+                          int handle) {
+    static const char *const later[] = {"/", NULL};
+    sbx_program program;
+    sbx__plan p;
+    if (!j->cfg) return sbx__refuse(j->r, SBX_STEP_CONFIG, EINVAL, "config = NULL: nothing to run");
+    if (j->cfg->command || j->cfg->program)
+        return sbx__refuse(j->r, SBX_STEP_CONFIG, EINVAL,
+                           "%s is set, but what runs here is the source text",
+                           j->cfg->command ? "command" : "program");
+    if (!language || (size && !code))
+        return sbx__refuse(j->r, SBX_STEP_CONFIG, EINVAL, "%s = NULL: there is nothing to run",
+                           language ? "code" : "language");
+
+    program.dir = later[0];
+    program.argv = later;
+    memset(&p, 0, sizeof p);
+    p.cfg = *j->cfg;
+    p.cfg.program = &program;
+    p.handle = handle;
+    if (!sbx__check(&p, j->r)) return 0;
+    j->full = p.cfg;
+    return 1;
+}
+
+/* What the {words} stand for, as far as the host decides. HOME will be another one, so rustup's
+   compilers have to be told where they are. */
+static void sbx__set_words(sbx__job *j) {
+    const char *path = getenv("PATH"), *home = getenv("HOME"), *rustup = getenv("RUSTUP_HOME");
+    if (rustup) snprintf(j->rustup, sizeof j->rustup, "%s", rustup);
+    else if (home) snprintf(j->rustup, sizeof j->rustup, "%s/.rustup", home);
+    j->word[SBX__PATH] = path ? path : "/usr/local/bin:/usr/bin:/bin";
+    j->word[SBX__RUSTUP] = j->rustup;
+    j->word[SBX__CLASS] = j->java;
+}
+
+/* The directory, the names of what will be in it, and what will run it. */
+static int sbx__make_place(sbx__job *j) {
+    sbx__made *m = (sbx__made *)sbx__zalloc(sizeof *m);
+    if (!m) return sbx__no_memory(j->r, "the source text's directory");
+    j->made = m;
+    if (!sbx__make_dir(j)) {
+        SBX_FREE(m);
+        j->made = NULL;
+        return 0;
+    }
+    snprintf(m->file, sizeof m->file, "%s/%s", m->dir, j->file);
+    snprintf(m->program, sizeof m->program, "%s/program", m->dir);
+    j->word[SBX__DIR] = m->dir;
+    j->word[SBX__FILE] = m->file;
+    j->word[SBX__PROGRAM] = m->program;
+    m->argv = sbx__expand_all(j, j->how.run);
+    return m->argv ? 1 : sbx__no_memory(j->r, "the program's arguments");
+}
+
+/* Removes it, or says in the result that it is still there. */
+static void sbx__drop_made(sbx__made *m, sbx_result *r) {
+    char text[200];
+    if (!m) return;
+    if (!sbx__remove_dir(m)) {
+        snprintf(text, sizeof text, "; its directory %.120s could not be removed: %s", m->dir,
+                 strerror(errno));
+        sbx__frame(r, "", text);
+    }
+    SBX_FREE(m->argv);
+    SBX_FREE(m);
+}
+
+/* From the text to something that can be run. 0 = the result says why not, and nothing is left. */
+static int sbx__do_build(sbx__job *j, const sbx_config *cfg, const char *language, const char *code,
+                         size_t size, int handle, sbx_result *r) {
+    size_t n;
+    int ok;
+    memset(j, 0, sizeof *j);
+    j->cfg = cfg;
+    j->r = r;
+    j->dir = -1;
+    sbx__blank(r);
+    r->user = cfg ? cfg->user : NULL;
+    sbx__set_words(j);
+    if (!sbx__check_job(j, language, code, size, handle) || !sbx__choose(j, language)) return 0;
+
+    sbx__blank(r); /* of tools that were not there, but others were */
+    r->user = cfg->user;
+    n = strlen(j->how.file);
+    snprintf(j->file, sizeof j->file, "%s", j->how.file);
+    if (n > 5 && strcmp(j->how.file + n - 5, ".java") == 0) sbx__name_java(j, code, size);
+    ok = sbx__make_place(j) && sbx__save(j, code, size) && (!j->how.build || sbx__run_build(j));
+    sbx__close(&j->dir);
+    if (!ok) sbx__drop_made(j->made, r);
+    return ok;
+}
+
+SBX_API sbx_verdict sbx_build(const sbx_config *config, const char *language, const char *code,
+                              size_t size, sbx_program *program, sbx_result *result) {
+    sbx_result ignored, *r = result ? result : &ignored;
+    sbx__job j;
+    if (!program) {
+        sbx__blank(r);
+        sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "program = NULL: nobody could run it");
+        return SBX_NOT_STARTED;
+    }
+
+    memset(program, 0, sizeof *program);
+    if (sbx__do_build(&j, config, language, code, size, 1, r)) {
+        program->dir = j.made->dir;
+        program->argv = j.made->argv;
+        if (!j.how.build) r->exit_code = 0;
+        r->verdict = SBX_OK;
+        r->certain = 1;
+        snprintf(r->message, sizeof r->message, "the program can be run");
+    }
+    if (!result) sbx_free(r);
+    return r->verdict;
+}
+
+SBX_API void sbx_discard(sbx_program *program) {
+    sbx__made *m;
+    if (!program || !program->dir) return;
+    m = (sbx__made *)(void *)((char *)(size_t)program->dir - offsetof(sbx__made, dir));
+    if (!sbx__remove_dir(m)) return; /* dir still names it, and this can be tried again */
+    SBX_FREE(m->argv);
+    SBX_FREE(m);
+    memset(program, 0, sizeof *program);
+}
+
+/* The limit that a run met was smaller than the caller's by what the build took. */
+static void sbx__tell_share(const sbx__job *j, sbx_result *r) {
+    long long used = 0, limit = 0;
+    char text[120];
+    if (r->verdict == SBX_TIMED_OUT) {
+        used = j->wall_us;
+        limit = j->full.timeout_ms;
+    } else if (r->verdict == SBX_CPU_LIMIT) {
+        used = j->user_us + j->system_us;
+        limit = j->full.cpu_ms;
+    }
+    snprintf(text, sizeof text, " (the build had used %lld of %lld ms)", used / 1000, limit);
+    if (used >= 1000) sbx__frame(r, "", text);
+}
+
+SBX_API sbx_verdict sbx_run_code(const sbx_config *config, const char *language, const char *code,
+                                 size_t size, sbx_result *result) {
+    sbx_result ignored, *r = result ? result : &ignored;
+    sbx_program program;
+    sbx_config run;
+    sbx__job j;
+    if (sbx__do_build(&j, config, language, code, size, 0, r)) {
+        sbx_free(r); /* what the compiler said */
+        program.dir = j.made->dir;
+        program.argv = j.made->argv;
+        run = *config;
+        run.program = &program;
+        sbx__share_limits(&j, &run);
+        sbx_run(&run, r);
+        if (r->step == SBX_STEP_EXEC && r->sys_errno == EACCES && j.how.build)
+            sbx__frame(r, "", " (is TMPDIR mounted noexec?)");
+
+        r->wall_us += j.wall_us;
+        r->user_us += j.user_us;
+        r->system_us += j.system_us;
+        sbx__tell_share(&j, r);
+        sbx__drop_made(j.made, r);
+    }
+    if (!result) sbx_free(r);
+    return r->verdict;
+}
+
+#else
+
+static sbx_verdict sbx__no_code(sbx_result *result) {
+    sbx_result ignored, *r = result ? result : &ignored;
+    sbx__blank(r);
+    sbx__refuse(r, SBX_STEP_CONFIG, ENOSYS, "source text was compiled out: SBX_NO_CODE");
+    return SBX_NOT_STARTED;
+}
+SBX_API sbx_verdict sbx_build(const sbx_config *config, const char *language, const char *code,
+                              size_t size, sbx_program *program, sbx_result *result) {
+    (void)config, (void)language, (void)code, (void)size;
+    if (program) memset(program, 0, sizeof *program);
+    return sbx__no_code(result);
+}
+SBX_API void sbx_discard(sbx_program *program) { (void)program; }
+SBX_API sbx_verdict sbx_run_code(const sbx_config *config, const char *language, const char *code,
+                                 size_t size, sbx_result *result) {
+    (void)config, (void)language, (void)code, (void)size;
+    return sbx__no_code(result);
+}
+#endif
+
 /* ==== extras: probe, names, JSON, text, clamp ================================================= */
 
 /* The real thing, once, under that config: a program that does nothing. */
