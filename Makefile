@@ -43,7 +43,7 @@ test:
 check:
 	@$(MAKE) -s -j$(JOBS) programs $(BUILD)/plain/tests $(BUILD)/tsan/tests \
 		$(WING_VARIANTS:%=$(BUILD)/%/tests)
-	@$(RUN) qemu matrix format tidy soak valgrind threads slow cppcheck corpus $(WING_VARIANTS)
+	@$(RUN) qemu matrix format tidy soak valgrind threads slow languages cppcheck corpus $(WING_VARIANTS)
 
 wings: # what is left works, and what is off is refused
 	@$(MAKE) -s -j$(JOBS) programs $(WING_VARIANTS:%=$(BUILD)/%/tests)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The longer checks, one by name: format, tidy, cppcheck, soak, valgrind, threads, slow, treesoak,
-# qemu.
+# The longer checks, one by name: format, tidy, cppcheck, soak, valgrind, threads, slow, languages,
+# treesoak, qemu.
 # One line per case: ok, FAILED, or skipped with the reason; a tool that is not installed is
 # skipped, never passed.
 set -u
@@ -135,6 +135,45 @@ threads() {
     verdict "ThreadSanitizer" $?
 }
 
+# Each language that sbx_run_code knows and that is installed here, as this user and, if that is
+# root, as one without privileges. Tools of the system come first, as in the tests.
+languages() {
+    dir=$(mktemp -d "${TMPDIR:-/tmp}/sbx-languages.XXXXXX") && chmod 755 "$dir" || return
+    cp "$BUILD/plain/tests" "$BUILD/plain/child" "$dir" || return
+    for pair in sh:sh bash:bash python:python3 javascript:node typescript:node c:cc c++:c++ \
+        rust:rustc go:go java:javac perl:perl ruby:ruby lua:lua; do
+        name=${pair%%:*} tool=${pair##*:}
+        where=$(PATH="/usr/bin:/bin:$PATH" command -v "$tool") || {
+            echo "skipped: $name ($tool is not installed)"
+            continue
+        }
+        if [ $name = typescript ] && ! "$where" --version --experimental-strip-types \
+            >/dev/null 2>&1; then
+            echo "skipped: $name (this node cannot run it)"
+            continue
+        fi
+        language_as "$(id -u)"
+        [ "$(id -u)" = 0 ] || continue
+        case $where in
+        /usr/* | /bin/*) language_as 65534 ;;
+        *) echo "skipped: $name for other users ($where is not theirs)" ;;
+        esac
+    done
+    (cd "$dir" && SBX_TEST_LANGUAGES=all ./tests '--filter=attack.a36_*') >"$log" 2>&1
+    verdict "100,000 files of a program are removed" $?
+    rm -rf "$dir"
+}
+
+language_as() { # UID: the language $name
+    (
+        cd "$dir" || exit 1
+        export SBX_TEST_LANGUAGES="$name"
+        [ "$1" = "$(id -u)" ] || export SBX_TEST_AS_UID="$1"
+        ./tests '--filter=code.each_language*'
+    ) >"$log" 2>&1 && grep -q '^\[       OK \]' "$log"
+    verdict "$name, uid $1" $?
+}
+
 # The attacks on the whole tree, 200 times each, as root and as an ordinary user who can reach them.
 treesoak() {
     dir=$(mktemp -d "${TMPDIR:-/tmp}/sbx-soak.XXXXXX") && chmod 755 "$dir" || return
@@ -158,6 +197,7 @@ cppcheck) cppcheck_header ;;
 soak) soak ;;
 valgrind) valgrind_soak ;;
 threads) threads ;;
+languages) languages ;;
 *)
     echo "FAILED  no such check: $1"
     exit 2
