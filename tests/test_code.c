@@ -9,6 +9,23 @@
 #include <dirent.h>
 #include <pthread.h>
 
+#ifdef SBX_NO_CODE
+
+UTEST(code, without_the_wing_it_is_refused_by_name) {
+    sbx_program program = {"x", NULL};
+    sbx_config config = {0};
+    sbx_result result;
+    EXPECT_EQ((int)SBX_NOT_STARTED, (int)sbx_run_code(&config, "sh", "exit 0", 6, &result));
+    EXPECT_EQ((int)SBX_STEP_CONFIG, (int)result.step);
+    EXPECT_TRUE_MSG(strstr(result.message, "SBX_NO_CODE") != NULL, result.message);
+    EXPECT_EQ((int)SBX_NOT_STARTED, (int)sbx_build(&config, "sh", "", 0, &program, &result));
+    EXPECT_TRUE_MSG(strstr(result.message, "SBX_NO_CODE") != NULL, result.message);
+    EXPECT_TRUE(program.dir == NULL);
+    sbx_discard(&program);
+}
+
+#else
+
 /* ==== A place for a test ====================================================================== */
 
 typedef struct place {
@@ -1112,3 +1129,5 @@ UTEST(code, each_language_talks_exits_crashes_loops_and_floods) {
     }
     EXPECT_STREQ("", leave(&p));
 }
+
+#endif /* the wing is there */
