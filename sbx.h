@@ -5674,6 +5674,7 @@ typedef struct sbx__recipe {
     const char *install;             /* what to do if a tool is missing; NULL = see the row above */
 } sbx__recipe;
 
+#define SBX__C " -w -o {program} {file} -lm -pthread"
 #define SBX__JAVAC "javac -J-XX:-UsePerfData -J-Xmx512m -encoding UTF-8 -nowarn -proc:none"
 #define SBX__JAVA "java -XX:-UsePerfData -XX:+UseSerialGC -Dfile.encoding=UTF-8 " \
                   "-Dstdout.encoding=UTF-8 -Dstderr.encoding=UTF-8"
@@ -5691,10 +5692,13 @@ static const sbx__recipe sbx__recipes[] = {
     {"typescript ts", "main.ts", NULL, "tsx {file}", NULL, NULL},
     {"rust rs", "main.rs", "rustc --edition=2021 --cap-lints=allow -o {program} {file}",
      "{program}", NULL, "Rust (rustc)"},
-    {"c", "main.c", "cc -w -o {program} {file} -lm -pthread", "{program}", NULL,
-     "a C compiler (gcc or clang)"},
-    {"c++ cpp cxx cc", "main.cpp", "c++ -w -o {program} {file} -lm -pthread", "{program}", NULL,
+    {"c", "main.c", "cc" SBX__C, "{program}", NULL, "a C compiler (gcc or clang)"},
+    {"c", "main.c", "gcc" SBX__C, "{program}", NULL, NULL},
+    {"c", "main.c", "clang" SBX__C, "{program}", NULL, NULL},
+    {"c++ cpp cxx", "main.cpp", "c++" SBX__C, "{program}", NULL,
      "a C++ compiler (g++ or clang++)"},
+    {"c++ cpp cxx", "main.cpp", "g++" SBX__C, "{program}", NULL, NULL},
+    {"c++ cpp cxx", "main.cpp", "clang++" SBX__C, "{program}", NULL, NULL},
     {"go golang", "main.go", "go build -o {program} {file}", "{program}", NULL, "Go"},
     {"java", "Main.java", SBX__JAVAC " -d {dir} {file}", SBX__JAVA " -cp {dir} {class}", NULL,
      "a JDK (javac and java)"},
