@@ -3004,7 +3004,26 @@ enum { SBX__SILENT, SBX__MENTIONS, SBX__REPORTS };
 typedef struct sbx__text {
     const char *data;
     size_t size;
+    size_t trace; /* a line behind this place is indented, as in the trace of a stack */
+    size_t tail; /* behind this place come three more lines at most */
 } sbx__text;
+
+/* The last 16 KiB. */
+static sbx__text sbx__text_of(const char *data, size_t size) {
+    size_t cut = size > 16384 ? size - 16384 : 0, at;
+    int lines = 0, next;
+    sbx__text t;
+    t.data = data + cut;
+    t.size = size - cut;
+    t.trace = t.tail = 0;
+    for (at = t.size; at-- > 1;) {
+        next = t.data[at];
+        if (t.data[at - 1] != '\n' || next == '\n') continue;
+        if (!t.trace && (next == ' ' || next == '\t' || next == '#')) t.trace = at;
+        if (++lines == 4) t.tail = at;
+    }
+    return t;
+}
 
 /* The character at that place, without its case; 0 where the text does not reach. */
 static int sbx__letter(const sbx__text *t, size_t at) {
@@ -3055,30 +3074,23 @@ static int sbx__closes(const sbx__text *t, size_t at) {
     return sbx__is_one_at(t, at, more);
 }
 
-/* Behind a report come three lines at most, or the trace of a stack, which is indented. */
-static int sbx__is_last(const sbx__text *t, size_t at) {
-    int lines = 0, next;
-    for (; at < t->size; at++) {
-        next = sbx__letter(t, at + 1);
-        if (t->data[at] != '\n' || next == '\n' || next == 0) continue;
-        if (next == ' ' || next == '\t' || next == '#') return 1;
-        lines++;
-    }
-    return lines <= 3;
-}
-
-/* How the end of the text speaks of one of these: SBX__SILENT, ... */
+/* How the text speaks of one of these: SBX__SILENT, ... */
 static int sbx__speaks_of(const sbx__text *t, const char *const *words) {
-    size_t from = t->size > 16384 ? t->size - 16384 : 0, i, end;
-    int how = SBX__SILENT;
-    for (; *words; words++)
-        for (i = from; i < t->size; i++) {
-            if (!sbx__is_at(t, i, *words)) continue;
+    unsigned long first = 0; /* with which letters they begin */
+    int how = SBX__SILENT, c;
+    size_t i, k, end;
+    for (k = 0; words[k]; k++) first |= 1ul << (words[k][0] - 'a');
+    for (i = 0; i < t->size; i++) {
+        c = sbx__letter(t, i);
+        if (c < 'a' || c > 'z' || !(first >> (c - 'a') & 1)) continue;
+        for (k = 0; words[k]; k++) {
+            if (words[k][0] != c || !sbx__is_at(t, i, words[k])) continue;
             how = SBX__MENTIONS;
-            end = i + strlen(*words);
-            if (sbx__opens(t, i) && sbx__closes(t, end) && sbx__is_last(t, end))
-                return SBX__REPORTS;
+            end = i + strlen(words[k]);
+            if (!sbx__opens(t, i) || !sbx__closes(t, end)) continue;
+            if (end < t->trace || end >= t->tail) return SBX__REPORTS;
         }
+    }
     return how;
 }
 
@@ -3129,11 +3141,14 @@ static void sbx__observe_words(sbx *b, const sbx_output *out, const sbx_output *
     static const char *const large[] = {"file too large", NULL};
     static const char *const signalled[] = {"file size limit exceeded", NULL}; /* by a shell */
     const sbx_output *from = b->cfg.err == SBX_MERGE ? out : err;
-    sbx__text said = {from->data, from->size}, first = {out->data, out->size}, told;
     unsigned *saw = &b->seen.saw;
+    sbx__text said, first, told;
     int how;
-    told.data = sbx__call_said(b);
-    told.size = strlen(told.data);
+    if (!(*saw & (SBX_SAW_MEMORY_LIMIT | SBX_SAW_FILE_LIMIT))) return;
+    if (!b->seen.signal && b->seen.exit_code == 0) return; /* nothing has to be explained */
+    said = sbx__text_of(from->data, from->size);
+    first = sbx__text_of(out->data, out->size);
+    told = sbx__text_of(sbx__call_said(b), strlen(sbx__call_said(b)));
 
     if (*saw & SBX_SAW_MEMORY_LIMIT) {
         how = sbx__speaks_of_memory(b, &said, &first, &told);
