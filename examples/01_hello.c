@@ -2,7 +2,7 @@
    Compile: cc -o 01_hello 01_hello.c
    Prints what the child wrote, the verdict "ok" and a sentence about how it went. */
 #define SBX_IMPLEMENTATION
-#include "../sbx.h"
+#include "sbx.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
    Prints two children that would sleep for a minute and are stopped after 300 ms; the second one
    ignores the polite signal and is killed when its grace is over. */
 #define SBX_IMPLEMENTATION
-#include "../sbx.h"
+#include "sbx.h"
 
 #include <stdio.h>
 

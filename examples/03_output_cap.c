@@ -3,7 +3,7 @@
    Prints a child that floods its stdout and is stopped at the cap, to the byte; then one whose
    output is merely cut, because truncate_output lets it finish. */
 #define SBX_IMPLEMENTATION
-#include "../sbx.h"
+#include "sbx.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
    Compile: cc -o 04_memory 04_memory.c
    Prints a modest child with its peak, and a greedy one that is killed near 64 MB. */
 #define SBX_IMPLEMENTATION
-#include "../sbx.h"
+#include "sbx.h"
 
 #include <stdio.h>
 

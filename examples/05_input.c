@@ -3,7 +3,7 @@
    Prints three words sorted by a child, then sends 4 MiB through `cat` and back: input is written
    while output is read, so neither side can block the other. */
 #define SBX_IMPLEMENTATION
-#include "../sbx.h"
+#include "sbx.h"
 
 #include <stdio.h>
 #include <stdlib.h>

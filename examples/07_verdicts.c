@@ -2,7 +2,7 @@
    Compile: cc -o 07_verdicts 07_verdicts.c
    Prints a line or two for each way to end that a plain run knows. */
 #define SBX_IMPLEMENTATION
-#include "../sbx.h"
+#include "sbx.h"
 
 #include <stdio.h>
 

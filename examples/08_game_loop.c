@@ -2,7 +2,7 @@
    Compile: cc -o 08_game_loop 08_game_loop.c
    Prints in which frame the answer came and the longest time one frame needed. */
 #define SBX_IMPLEMENTATION
-#include "../sbx.h"
+#include "sbx.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -3,7 +3,7 @@
    Prints how many ended well and the sum of their answers. Each box needs a few descriptors: raise
    RLIMIT_NOFILE for thousands. */
 #define SBX_IMPLEMENTATION
-#include "../sbx.h"
+#include "sbx.h"
 
 #include <stdio.h>
 #include <stdlib.h>

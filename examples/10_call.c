@@ -3,7 +3,7 @@
    Prints a struct that a function returned, the words of one that gave up, and the end of one that
    wrote through a null pointer. */
 #define SBX_IMPLEMENTATION
-#include "../sbx.h"
+#include "sbx.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
    Compile: cc -o 11_own_loop 11_own_loop.c
    Prints the child's output and how often the host's own timer ticked meanwhile. */
 #define SBX_IMPLEMENTATION
-#include "../sbx.h"
+#include "sbx.h"
 
 #include <poll.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
    Compile: cc -o 12_decode_untrusted 12_decode_untrusted.c
    Prints the picture in a good file, and how files end that crash the decoder or take it over. */
 #define SBX_IMPLEMENTATION
-#include "../sbx.h"
+#include "sbx.h"
 
 #include <stdio.h>
 #include <sys/socket.h>

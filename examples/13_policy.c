@@ -3,7 +3,7 @@
    Prints what a shell under a policy can do and what it cannot, and how a forbidden system call
    ends one that is to be killed for it. */
 #define SBX_IMPLEMENTATION
-#include "../sbx.h"
+#include "sbx.h"
 
 #include <stdio.h>
 #include <stdlib.h>

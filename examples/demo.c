@@ -4,7 +4,7 @@
    the end what is left of it all in the host. The worst children are this same program, started
    again with the name of a misbehaviour; each of them ends by itself within seconds. */
 #define SBX_IMPLEMENTATION
-#include "../sbx.h"
+#include "sbx.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
    Compile: cc -o probe probe.c
    Prints a table; each line was tried in a child. Exits with 0 if policies work. */
 #define SBX_IMPLEMENTATION
-#include "../sbx.h"
+#include "sbx.h"
 
 #include <stdio.h>
 #include <unistd.h>

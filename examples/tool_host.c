@@ -14,7 +14,7 @@
    A tool marked as elevated works on the host's own state and runs there in every mode. Errors are
    replies too: nothing a tool does in a child ends the host. */
 #define SBX_IMPLEMENTATION
-#include "../sbx.h"
+#include "sbx.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -160,12 +160,17 @@ same_text() {
 }
 
 examples() {
+    mkdir "$tmp/copied" && cp sbx.h "$tmp/copied"
     for source in examples/*.c; do
         name=$(basename "$source" .c)
         expected=tests/expected/$name.txt
         case $name in
         [0-9]*) [ -f "$expected" ] || echo "FAILED  example: $name has no $expected" ;;
         esac
+        cp "$source" "$tmp/copied"
+        if ! (cd "$tmp/copied" && $CC -Wall -Wextra -Wpedantic -Werror -fsyntax-only "$name.c"); then
+            echo "FAILED  example: $name beside a copied sbx.h"
+        fi
         [ -f "$expected" ] || continue
         bounded 60 "$BUILD/examples/$name" >"$tmp/$name.txt" 2>&1 </dev/null
         status=$?
