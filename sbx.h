@@ -231,11 +231,12 @@ typedef enum sbx_contain {
    run; nothing can be written; no network. */
 typedef struct sbx_policy {
     const char *const *read;  /* more trees to read and run, NULL-terminated */
-    const char *const *write; /* trees to read, run and write; TMPDIR is the first, unless set */
+    const char *const *write; /* trees to read, run and write; HOME is the first, unless set */
     int no_system;            /* 1 = not even the system's trees */
     int allow_network;
     int deny_spawn;           /* 1 = no new processes (threads are fine) */
     int kill_on_denied;       /* 1 = a forbidden system call ends the child: SBX_DENIED */
+    long long scratch_bytes;  /* its private /tmp and /dev/shm, gone with the box; 0 = 64 MiB */
 } sbx_policy;
 
 /* How source text is built and run. In the arguments "{file}", "{program}" and "{dir}" stand for
@@ -366,6 +367,7 @@ typedef struct sbx_output {
 #define SBX_BY_LANDLOCK       0x0800u
 #define SBX_BY_SECCOMP        0x1000u
 #define SBX_BY_NO_NEW_PRIVS   0x2000u
+#define SBX_BY_ROOT           0x4000u /* a root directory of its own */
 
 typedef struct sbx_evidence {
     unsigned saw;                  /* SBX_SAW_... bits */
@@ -481,10 +483,12 @@ typedef struct sbx_caps {
     int address_space;    /* address_space_bytes */
     int processes;        /* `processes` without a cgroup */
     int policy;           /* sbx_policy: files, network, processes, kernel */
-    int landlock;         /* its version; 0 = none. 3 guards truncate, 4 TCP, 5 devices */
+    int group_policy;     /* the same with SBX_CONTAIN_GROUP, where there are no namespaces */
+    int landlock;         /* its version; 0 = none. 3 guards truncate, 4 TCP, 6 signals */
     char tree_why[256];   /* what was missing; "" = nothing */
     char processes_why[256];
     char policy_why[256];
+    char group_policy_why[256];
 } sbx_caps;
 SBX_API void sbx_probe(sbx_caps *caps);
 
@@ -661,6 +665,9 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__AT_RECURSIVE 0x8000
 #define SBX__OPEN_TREE_CLONE 1
 #define SBX__MOVE_MOUNT_FROM_FD 4 /* MOVE_MOUNT_F_EMPTY_PATH */
+#define SBX__MOUNT_RDONLY 1u
+#define SBX__MOUNT_NOSUID 2u
+#define SBX__MOUNT_NODEV 4u
 #define SBX__MFD_CLOEXEC 1u
 #define SBX__MFD_EXEC 0x10u
 #define SBX__TFD_ABSOLUTE 1 /* TFD_TIMER_ABSTIME */
@@ -673,6 +680,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__SECCOMP_SET_FILTER 1
 #define SBX__SECCOMP_NEW_LISTENER 8
 #define SBX__SECCOMP_NOTIF_RECV 0xC0502100ul
+#define SBX__SECCOMP_NOTIF_SET_FLAGS 0x40082104ul
 #define SBX__KCMP_VM 1
 #define SBX__NS_GET_PARENT 0xB702
 #define SBX__FUTEX_WAIT 0
@@ -765,6 +773,7 @@ int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 #define SBX__BIG_PIPE (1 << 20)            /* what a pipe grows to once the child has filled it */
 #define SBX__STACK 24576                   /* of a vfork child; ... */
 #define SBX__STACKS 6                      /* ... a fresh one each: sanitizers remember frames */
+#define SBX__SCRATCH (64LL << 20)          /* scratch_bytes of a policy, if it does not say */
 #define SBX__LIMITS 12                     /* rlimits of a child, at the most */
 
 /* ==== data: config -> plan -> box -> evidence -> result ====================================== */
@@ -880,23 +889,52 @@ typedef struct sbx__insn {           /* struct sock_filter */
     unsigned k;
 } sbx__insn;
 
-typedef struct sbx__writable {       /* a place of sbx_policy.write */
-    char *path;                      /* without symlinks */
+typedef enum { /* what a spot is; of two at one path the later kind counts */
+    SBX__SPOT_DIR,
+    SBX__SPOT_LINK,
+    SBX__SPOT_SCRATCH, /* private, writable, gone with the box */
+    SBX__SPOT_TREE,    /* a directory or a file of the host */
+    SBX__SPOT_DEVICE,
+    SBX__SPOT_PROC
+} sbx__spot_kind;
+
+typedef struct sbx__spot {          /* what stands in the root directory of a box */
+    sbx__spot_kind kind;
+    char *at;                        /* its path, without symlinks and the first slash */
+    char *link;                      /* a symlink's text */
+    int write, file;                 /* it may be changed; it is no directory */
+    int named, program;              /* by the policy, or as the program: held by fd */
+    int there;                       /* something around it has this path already */
+    int fd;
     dev_t device;
     ino_t inode;
-    int mounts;                      /* in the child: its mounts, cloned while still writable */
-} sbx__writable;
+} sbx__spot;
 
 typedef struct sbx__plan_policy {
-    int ruleset;                     /* Landlock; -1 = no policy */
+    sbx__spot *spots;               /* in the order in which they are made */
+    int count, used, room;           /* those from `used` on are not needed */
+    int no_memory;
+    int whole, proc;                 /* "/" of the host is the first spot; it sees a /proc */
+    char *home, *tmp;                /* "HOME=...", "TMPDIR=..." */
+    char options[80];                /* of its tmpfs */
+    int ruleset;                     /* Landlock; -1 = none */
+    unsigned rights;                 /* Landlock's, all that it can give on a directory */
     int notice;                      /* the filter's own descriptor, made in the child */
+    int ear, ear_fd;                 /* who listens there, by its number inside and by pidfd */
+    int ear_pipe, ear_image;         /* ... where it tells, and its program */
+    unsigned password;               /* with which it may be made although spawning is denied */
     sbx__insn *filter;               /* seccomp */
     int filter_size;
-    sbx__writable *writable;
-    int writable_count;
+    unsigned enforced;
 } sbx__plan_policy;
 
-typedef struct sbx__box_policy { int denied; } sbx__box_policy; /* the forbidden system call */
+typedef struct sbx__box_policy {
+    int denied;                      /* the forbidden system call, ... */
+    unsigned arch;                   /* ... and whose number that is */
+    int nameless;                    /* it was taken back before anybody could read its number */
+    int ear, ear_fd;                 /* who listens, by its number inside and by pidfd; 0 = none */
+    int listener;                    /* as long as it is open, nobody gets past a forbidden call */
+} sbx__box_policy;
 
 /* ---- the plan and the box ---- */
 
@@ -919,6 +957,7 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     int handle;                      /* for sbx_start */
     int in_tree;                     /* it will be contained as a tree */
     int shares;                      /* the child wrote this: it is no copy of the host */
+    int one_table;                   /* it shares the host's descriptors until it parts */
     char *memory, *free_text;        /* stacks, then the environment's pointers, then text */
     int stacks;                      /* handed out */
     sbx__plan_call call;
@@ -983,7 +1022,7 @@ static void sbx__tree_clear(sbx__plan *p, sbx *b);
 static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r);
 static long long sbx__tree_tasks(const sbx__plan *p); /* that RLIMIT_NPROC counts besides */
 static pid_t sbx__tree_spawn(sbx__plan *p, sbx *b);
-static sbx_step sbx__tree_child(sbx__plan *p);  /* a /proc of its own, or a whole view */
+static sbx_step sbx__tree_child(sbx__plan *p, int *which); /* a /proc or a root of its own */
 static sbx_step sbx__tree_part(sbx__plan *p);   /* from the host's descriptors */
 static void sbx__tree_refuse(const sbx__plan *p, const sbx__failure *f, sbx_result *r);
 static int sbx__tree_signal(sbx *b, int number); /* to everybody; 0 = it cannot */
@@ -1015,12 +1054,16 @@ static void sbx__cgroup_free(sbx *b);
 
 static void sbx__policy_clear(sbx__plan *p, sbx *b);
 static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r);
-static sbx_step sbx__policy_view(sbx__plan *p);  /* mounts, in the child's own namespace */
+static sbx_step sbx__policy_view(sbx__plan *p, int *which); /* a root of its own, in a tree */
 static sbx_step sbx__policy_child(sbx__plan *p, int *which);
 static void sbx__policy_begin(sbx__plan *p, sbx *b);
 static void sbx__policy_turn(sbx *b);
+static void sbx__policy_settle(sbx *b);  /* the program has ended: is all heard? */
+static int sbx__policy_ear(const sbx *b); /* the number of our own process in the box, or 0 */
+static const char *sbx__policy_part(const sbx__plan *p, int which, char *text, size_t room);
 static void sbx__policy_describe(const sbx *b, char *to, size_t room); /* what was forbidden */
 static void sbx__policy_free_plan(sbx__plan *p);
+static void sbx__policy_free(sbx *b);
 /* clang-format on */
 
 /* ==== helpers ================================================================================ */
@@ -1036,6 +1079,11 @@ static long long sbx__now(void) { return sbx__clock(CLOCK_MONOTONIC); }
 static void *sbx__zalloc(size_t size) {
     void *p = SBX_REALLOC(NULL, size);
     return p ? memset(p, 0, size) : NULL;
+}
+
+static char *sbx__paste(const char *one, const char *two) {
+    char *text = (char *)SBX_REALLOC(NULL, strlen(one) + strlen(two) + 1);
+    return text ? strcat(strcpy(text, one), two) : NULL;
 }
 
 static void sbx__close(int *fd) {
@@ -1270,6 +1318,7 @@ static void sbx__arm_deadline(long long deadline) {
 static pid_t sbx__start_child(sbx__plan *p, int (*first)(void *), int *pidfd) {
     int flags = SBX__CLONE_VM | SBX__CLONE_VFORK | SIGCHLD;
     char *top = sbx__stack_top(p);
+    if (p->one_table) flags |= SBX__CLONE_FILES;
     pid_t pid = clone(first, top, flags | SBX__CLONE_PIDFD, p, pidfd);
     if (pid < 0 && errno == EINVAL) pid = clone(first, top, flags, p); /* qemu-user */
     return pid;
@@ -1831,8 +1880,6 @@ static void sbx__plan_env(sbx__plan *p) {
     const char *const *host = (const char *const *)environ;
     const char *const *env = p->cfg.env;
     size_t inherited = p->cfg.inherit_env ? sbx__count(host) : 0, given, i, n = 0;
-    const sbx_policy *policy = p->cfg.policy;
-    const char *tmp = policy && policy->write ? policy->write[0] : NULL;
     if (!env && !p->cfg.inherit_env) env = path_only;
     given = sbx__count(env);
 
@@ -1842,13 +1889,6 @@ static void sbx__plan_env(sbx__plan *p) {
         const char *entry = env[i];
         if (!strchr(entry, '=')) entry = sbx__find_name(host, sbx__count(host), entry);
         if (entry) p->envp[n++] = (char *)entry;
-    }
-
-    if (tmp && !sbx__find_name((const char *const *)p->envp, n, "TMPDIR=")) {
-        strcpy(p->free_text, "TMPDIR=");
-        /* If it cannot be resolved, the policy will say why. */
-        if (!realpath(tmp, p->free_text + 7)) strcpy(p->free_text + 7, tmp);
-        p->envp[n++] = (char *)sbx__stays(p);
     }
     p->envp[n] = NULL;
 }
@@ -1876,13 +1916,12 @@ static int sbx__plan_program(sbx__plan *p, sbx *b, sbx_result *r) {
     const char *search = getenv("PATH");
     const char *const *words = cfg->program ? cfg->program->argv : cfg->argv;
     const char *name = p->fn ? "" : cfg->command ? "/bin/sh" : words[0];
-    const char *tmp = cfg->policy && cfg->policy->write ? cfg->policy->write[0] : NULL;
     size_t stacks = p->fn && cfg->contain == SBX_CONTAIN_GROUP ? 0 : SBX__STACKS * SBX__STACK;
     size_t entries = sbx__count(cfg->env) + sbx__count((const char *const *)environ) + 4, room;
     size_t joined = cfg->program ? sbx__count(words) + sbx__count(cfg->argv) + 1 : 0;
     if (!search) search = "/usr/local/bin:/usr/bin:/bin";
     room = stacks + (entries + joined) * sizeof *p->envp + 4 * PATH_MAX + 2 * strlen(search) +
-           3 * strlen(name) + (tmp ? strlen(tmp) : 0) + (cfg->cwd ? 3 * strlen(cfg->cwd) : 0) + 64;
+           3 * strlen(name) + (cfg->cwd ? 3 * strlen(cfg->cwd) : 0) + 64;
     p->memory = (char *)SBX_REALLOC(NULL, room);
     if (!p->memory) return sbx__no_memory(r, "a child");
     p->envp = (char **)(void *)(p->memory + stacks);
@@ -1897,8 +1936,6 @@ static int sbx__plan_program(sbx__plan *p, sbx *b, sbx_result *r) {
     sbx__plan_name(p, b);
 
     p->cwd = cfg->cwd;
-    if (cfg->policy) p->cwd = sbx__absolute(p, cfg->cwd ? cfg->cwd : "."); /* its own mounts */
-    if (cfg->policy && !p->cwd) return sbx__gone_cwd(r);
     return p->fn ? 1 : sbx__find(p, name, search, r);
 }
 
@@ -1940,6 +1977,7 @@ static int sbx__plan_processes(sbx_config *set, const sbx__plan *p, const sbx *b
                            "ordinary user",
                            set->processes);
     set->processes += sbx__tree_tasks(p);
+    if (p->cfg.policy && p->cfg.policy->kill_on_denied) set->processes++; /* who listens */
     return 1;
 }
 
@@ -2087,6 +2125,7 @@ static void sbx__free_box(sbx *b) {
     if (!b) return;
     sbx__watch_free(b);
     sbx__tree_free(b);
+    sbx__policy_free(b);
     sbx__cgroup_free(b);
     sbx__call_free(b);
     if (b->bell != b->fd[SBX__CANCEL]) sbx__close(&b->bell);
@@ -2117,7 +2156,7 @@ static void sbx__quit_with(int report, sbx_step step, int which) {
 static sbx_step sbx__own_null(sbx__plan *p) {
     int i, wanted = 0;
     for (i = 0; i < 3; i++) wanted |= p->fd[i] == SBX__OWN_NULL;
-    if (wanted) p->null = sbx__open_null(p->low + 2);
+    if (wanted && p->null < 0) p->null = sbx__open_null(p->low + 2);
     return wanted && p->null < 0 ? SBX_STEP_IO : SBX_STEP_NONE;
 }
 
@@ -2166,7 +2205,7 @@ static int sbx__child(void *arg) {
     int report = p->report, which = 0;
     sbx_step failed;
     p->shares = 1;
-    failed = sbx__tree_child(p);
+    failed = sbx__tree_child(p, &which);
     if (!failed) failed = sbx__own_null(p);
     if (!failed) failed = sbx__cgroup_child(p);
     if (!failed) failed = sbx__policy_child(p, &which);
@@ -2270,10 +2309,8 @@ static void sbx__explain_exec(const sbx__plan *p, const sbx__failure *f, sbx_res
 }
 
 static void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_result *r) {
-    static const char *const policy[] = {"mounts of its own", "dropping privileges",
-                                         "Landlock's rules", "the system-call filter"};
-    const char *why = strerror(f->error), *what = "its descriptors", *where = "";
-    char shown[120];
+    const char *why = strerror(f->error), *what = "its descriptors", *where = "", *way = "";
+    char shown[120], part[160];
     switch (f->step) {
     case SBX_STEP_CWD:
         sbx__refuse(r, f->step, f->error, "cwd = \"%s\": %s",
@@ -2286,13 +2323,16 @@ static void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_result *
     case SBX_STEP_CGROUP: what = "the cgroup"; break;
     case SBX_STEP_MEMORY: what = "memory for the function"; break;
     case SBX_STEP_POLICY:
-        what = policy[(unsigned)f->which % 4];
+        what = sbx__policy_part(p, f->which, part, sizeof part);
+        if (f->error == ESTALE) why = "it was replaced meanwhile";
+        else if (p->in_tree && strncmp(what, "mounts", 6) == 0)
+            way = "; contain = SBX_CONTAIN_GROUP needs none";
         where = "policy: ";
         break;
     default: break;
     }
-    sbx__refuse(r, f->step, f->error, "%s%s could not be set up in the child: %s", where, what,
-                why);
+    sbx__refuse(r, f->step, f->error, "%s%s could not be set up in the child: %s%s", where, what,
+                why, way);
 }
 
 /* Waits until the program has begun, or is known not to. */
@@ -2677,6 +2717,7 @@ static void sbx__leave(sbx *b, long long now) {
 /* The program has ended. If it was asked to, the others have the rest of the grace. */
 static void sbx__on_end(sbx *b, long long now) {
     b->ended = now;
+    if (!b->stopping) sbx__policy_settle(b);
     if (!b->stopping && b->deadline != SBX__NEVER && now >= b->deadline) {
         if (b->late && b->seen.signal == SIGKILL) b->seen.saw |= SBX_SAW_DEADLINE; /* own timer */
         else if (sbx__tree_timed_out(b, now)) b->seen.saw |= SBX_SAW_DEADLINE; /* pid 1's timer */
@@ -3953,6 +3994,7 @@ static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r) {
     }
 
     p->in_tree = 1;
+    p->one_table = !p->fn;
     p->tree.user_ns = geteuid() != 0; /* root needs none, so that ids stay what they are */
     snprintf(p->tree.uid_map, sizeof p->tree.uid_map, "%u %u 1", (unsigned)geteuid(),
              (unsigned)geteuid());
@@ -4078,7 +4120,14 @@ static int *sbx__tid_word(void) {
 }
 
 /* What a function's processes, which share nothing with the host, tell it about themselves. */
-enum { SBX__TOLD_INIT = 1, SBX__TOLD_PID, SBX__TOLD_PROC, SBX__TOLD_NOTICE, SBX__TOLD_READY };
+enum {
+    SBX__TOLD_INIT = 1,
+    SBX__TOLD_PID,
+    SBX__TOLD_PROC,
+    SBX__TOLD_NOTICE,
+    SBX__TOLD_EAR,
+    SBX__TOLD_READY
+};
 
 static void sbx__tell_host(const sbx__plan *p, int what, int value) {
     sbx__failure record;
@@ -4208,6 +4257,7 @@ static int sbx__tree_hear(sbx__plan *p, sbx *b) {
     else if (f.which == SBX__TOLD_PID) p->tree.pid = f.error;
     else if (f.which == SBX__TOLD_PROC) p->tree.proc = f.error;
     else if (f.which == SBX__TOLD_NOTICE) p->policy.notice = f.error;
+    else if (f.which == SBX__TOLD_EAR) p->policy.ear = f.error;
     else p->tree.ready = 1;
     return 1;
 }
@@ -4324,17 +4374,36 @@ static pid_t sbx__tree_spawn(sbx__plan *p, sbx *b) {
     return (pid_t)p->tree.pid;
 }
 
+/* Namespaces were tried and refused. Which setting stands in the way? */
+static const char *sbx__tree_hint(void) {
+    static const char *const settings[][3] = {
+        {"/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces = 0"},
+        {"/proc/sys/kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone = 0"},
+        {"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
+         "kernel.apparmor_restrict_unprivileged_userns = 1"}};
+    char text[4096];
+    size_t i;
+    for (i = 0; i < 3; i++)
+        if (sbx__read_file(AT_FDCWD, settings[i][0], text, sizeof text) &&
+            text[0] == settings[i][1][0] && (i == 0 || geteuid() != 0) && atoi(text) < 2)
+            return settings[i][2];
+    if (sbx__read_file(AT_FDCWD, "/proc/self/status", text, sizeof text) &&
+        sbx__number_after(text, "\nSeccomp:", 0) == 2)
+        return "a seccomp profile around the host forbids it, as a container's does";
+    return geteuid() == 0 ? "root lacks CAP_SYS_ADMIN" : "allow user namespaces, or run as root";
+}
+
 static void sbx__tree_refuse(const sbx__plan *p, const sbx__failure *f, sbx_result *r) {
-    const char *what = p->cfg.policy ? "policy" : "contain = SBX_CONTAIN_TREE", *hint = "";
+    const char *what = p->cfg.policy ? "policy" : "contain = SBX_CONTAIN_TREE", *way = "";
     if (sbx__is_shortage(f->error)) {
         sbx__refuse(r, f->error == EMFILE || f->error == ENFILE ? SBX_STEP_IO : SBX_STEP_SPAWN,
                     f->error, "the tree could not be made: %s", strerror(f->error));
         return;
     }
-    if (geteuid() != 0) hint = " (allow user namespaces, or run as root)";
+    if (p->cfg.policy) way = "; contain = SBX_CONTAIN_GROUP needs none";
     sbx__refuse(r, p->cfg.policy ? SBX_STEP_POLICY : SBX_STEP_CONTAIN, f->error,
-                "%s needs a PID namespace, and none can be had: %s%s", what, strerror(f->error),
-                hint);
+                "%s needs a PID namespace, and none can be had: %s (%s)%s", what,
+                strerror(f->error), sbx__tree_hint(), way);
 }
 
 /* ---- child: in the program's process, before exec ---- */
@@ -4357,12 +4426,12 @@ static void sbx__tree_own_proc(sbx__plan *p) {
         p->tree.proc = open("/proc", SBX__O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-static sbx_step sbx__tree_child(sbx__plan *p) {
+static sbx_step sbx__tree_child(sbx__plan *p, int *which) {
     char byte;
     if (!p->in_tree) return SBX_STEP_NONE;
     while (!p->fn && p->tree.gate[0] >= 0 && read(p->tree.gate[0], &byte, 1) < 0 && errno == EINTR)
         ;
-    if (p->cfg.policy) return sbx__policy_view(p);
+    if (p->cfg.policy) return sbx__policy_view(p, which);
     sbx__tree_own_proc(p);
     if (p->tree.user_ns && getuid() != 0) sbx__drop_caps(); /* exec would drop them too */
     return SBX_STEP_NONE;
@@ -4375,13 +4444,14 @@ static sbx_step sbx__tree_part(sbx__plan *p) {
     unsigned unshare_only = 2; /* CLOSE_RANGE_UNSHARE, and a number that nobody has */
     char byte;
     ssize_t n;
-    if (!p->in_tree) return SBX_STEP_NONE;
+    if (!p->one_table && !(p->in_tree && p->fn)) return SBX_STEP_NONE;
     if (!p->fn) {
         if (syscall(SBX__NR_close_range, INT_MAX, INT_MAX, unshare_only) == 0) return SBX_STEP_NONE;
         return syscall(SYS_unshare, SBX__CLONE_FILES) == 0 ? SBX_STEP_NONE : SBX_STEP_IO;
     }
     sbx__tell_host(p, SBX__TOLD_PROC, p->tree.proc);
     sbx__tell_host(p, SBX__TOLD_NOTICE, p->policy.notice);
+    sbx__tell_host(p, SBX__TOLD_EAR, p->policy.ear);
     sbx__tell_host(p, SBX__TOLD_READY, 0);
     do n = read(p->tree.gate[0], &byte, 1);
     while (n < 0 && errno == EINTR);
@@ -4421,7 +4491,7 @@ static int sbx__tree_alone(sbx *b) {
     if (!b->tree.init) alive = -1;
     else if (!dir) alive = 1; /* what cannot be seen is not nobody */
     while (dir && alive == 0 && (pid = sbx__next_pid(dir)) != 0) {
-        if (pid == (own ? 1 : (int)b->tree.init)) continue;
+        if (pid == (own ? 1 : (int)b->tree.init) || (own && pid == sbx__policy_ear(b))) continue;
         if (!sbx__proc_stat(proc, pid, &t) || t.dead) continue;
         if (own || sbx__pid_ns(proc, pid, 0) == ours) alive = 1;
     }
@@ -4496,7 +4566,9 @@ static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r) {
 }
 static long long sbx__tree_tasks(const sbx__plan *p) { return p ? sbx__user_tasks() : 0; }
 static pid_t sbx__tree_spawn(sbx__plan *p, sbx *b) { return p && b ? -1 : 0; }
-static sbx_step sbx__tree_child(sbx__plan *p) { return sbx__policy_view(p); }
+static sbx_step sbx__tree_child(sbx__plan *p, int *which) {
+    return p && which ? SBX_STEP_NONE : SBX_STEP_CONTAIN;
+}
 static sbx_step sbx__tree_part(sbx__plan *p) { return p ? SBX_STEP_NONE : SBX_STEP_CONTAIN; }
 static void sbx__tree_refuse(const sbx__plan *p, const sbx__failure *f, sbx_result *r) {
     (void)p, (void)f, (void)r;
@@ -4612,7 +4684,8 @@ static int sbx__scan(const sbx *b, sbx__tasks *list) {
     DIR *dir = sbx__list(proc, ".");
     sbx__task t;
     while (dir && (pid = sbx__next_pid(dir)) != 0) {
-        if ((own && pid == 1) || !sbx__proc_stat(proc, pid, &t)) continue;
+        if (own && (pid == 1 || pid == sbx__policy_ear(b))) continue;
+        if (!sbx__proc_stat(proc, pid, &t)) continue;
         if (t.thread) t.thread = sbx__other_thread(proc, pid);
         t.member = own || t.pid == b->watch.self || t.session == b->watch.self;
         if (b->tree.init && t.parent == (int)b->tree.init) t.member = 1;
@@ -5093,6 +5166,8 @@ static void sbx__cgroup_free(sbx *b) { (void)b; }
 
 #if SBX__HAS_POLICY
 
+#define SBX__AT_SPOT 4 /* of a failed start: which part, or from here on which place */
+
 enum { /* LANDLOCK_ACCESS_FS_... */
        SBX__EXECUTE = 1 << 0,
        SBX__WRITE_FILE = 1 << 1,
@@ -5107,11 +5182,6 @@ enum { /* LANDLOCK_ACCESS_FS_... */
        SBX__ON_FILES =
            SBX__EXECUTE | SBX__WRITE_FILE | SBX__READ_FILE | SBX__TRUNCATE | SBX__IOCTL_DEV
 };
-
-static void sbx__policy_clear(sbx__plan *p, sbx *b) {
-    (void)b;
-    p->policy.ruleset = p->policy.notice = -1;
-}
 
 static int sbx__add_rule(int ruleset, int fd, unsigned access) {
     unsigned rule[3]; /* struct landlock_path_beneath_attr, packed: 64 bits and 32 */
@@ -5128,60 +5198,74 @@ static int sbx__add_rule(int ruleset, int fd, unsigned access) {
    only what is public: a host that is root could read all of it. /proc is the tree's own. */
 static const char *const sbx__system[] = {
     "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32", "/opt", "/nix/store",
-    "/gnu/store", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
-    "/etc/alternatives", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/localtime",
-    "/etc/timezone", "/etc/locale.alias", "/etc/locale.conf", "/etc/os-release", "/etc/mime.types",
-    "/etc/magic", "/etc/terminfo", "/etc/inputrc", "/etc/profile", "/etc/profile.d",
-    "/etc/bash.bashrc", "/etc/bashrc", "/etc/gitconfig", "/etc/fonts", "/etc/perl",
-    "/etc/ssl/openssl.cnf", "/etc/pki/tls/openssl.cnf", "/etc/java",
-    "/etc/python3", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13", "/etc/python3.14",
-    "/etc/java-8-openjdk", "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk",
-    "/etc/java-25-openjdk", "/sys/devices/system/cpu", "/sys/kernel/mm/transparent_hugepage", NULL};
+    "/gnu/store", "/sys/devices/system/cpu", "/sys/kernel/mm/transparent_hugepage",
+    "/etc/", "ld.so.cache", "ld-musl-x86_64.path", "ld-musl-aarch64.path", "alternatives",
+    "passwd", "group", "nsswitch.conf", "localtime", "timezone", "locale.alias", "locale.conf",
+    "os-release", "mime.types", "profile", "profile.d", "bash.bashrc", "bashrc", "gitconfig",
+    "fonts", "perl", "ssl/openssl.cnf", "pki/tls/openssl.cnf", "java", "java-8-openjdk",
+    "java-11-openjdk", "java-17-openjdk", "java-21-openjdk", "java-25-openjdk", NULL};
 static const char *const sbx__network[] = { /* and these, if it is allowed */
-    "/etc/hosts", "/etc/host.conf", "/etc/resolv.conf", "/etc/services", "/etc/protocols",
-    "/etc/ssl/certs", "/etc/ca-certificates", "/etc/pki/tls/certs", NULL};
-static const char *const sbx__devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
-                                           "/dev/urandom", NULL};
+    "/etc/", "hosts", "host.conf", "resolv.conf", "gai.conf", "services", "protocols",
+    "ssl/certs", "ca-certificates", "pki/tls/certs", "pki/ca-trust", NULL};
+static const char *const sbx__devices[] = {"/dev/", "null", "zero", "full", "random", "urandom",
+                                           NULL};
 
-/* The filter: a row a check. What no row names is allowed; rows of one call must all pass. */
-enum { SBX__FORBIDDEN, SBX__HIDDEN, SBX__ONLY, SBX__NOT, SBX__WITH, SBX__WITHOUT, /* what to check */
-       SBX__IF }; /* without the bits the call's other rows do not matter */
-enum { SBX__ALWAYS, SBX__NO_NETWORK, SBX__NETWORK, SBX__NO_SPAWN, SBX__LANDLOCK_2 }; /* when */
+/* The filter: a row a check. What no row names is allowed; rows of one call must all pass, in this
+   order. Under kill_on_denied a call that fails a row marked KILL ends the box, because no honest
+   program makes it by accident. SOFT ones just fail, always: libraries and tools try them. */
+enum { /* what to check */
+       SBX__FORBIDDEN, SBX__HIDDEN, SBX__ONLY, SBX__NOT, SBX__WITH, SBX__WITHOUT,
+       SBX__IF,   /* without the bits the call's other rows do not matter */
+       SBX__OURS }; /* ... nor with our password in the upper half, which the kernel ignores */
+enum { SBX__ALWAYS, SBX__NO_NETWORK, SBX__NETWORK, SBX__NO_SPAWN, /* when */
+       SBX__IN_GROUP, SBX__IN_GROUP_2 }; /* without a root of its own; and with Landlock 1 or 2 */
+enum { SBX__SOFT, SBX__KILL };
 
 typedef struct sbx__rule {
     int number;
     const char *name;
-    unsigned char check, when, arg; /* the argument, ... */
-    unsigned mask, value[4];        /* ... after the mask, is one of these, or has the bits */
+    unsigned char check, when, kill, arg; /* the argument, ... */
+    unsigned mask, value[4];              /* ... after the mask, is one of these, or has the bits */
 } sbx__rule;
 
-#define SBX__DENY(call) {SYS_##call, #call, SBX__FORBIDDEN, SBX__ALWAYS, 0, 0, {0, 0, 0, 0}}
-#define SBX__DENY_IF(when, call) {SYS_##call, #call, SBX__FORBIDDEN, when, 0, 0, {0, 0, 0, 0}}
-#define SBX__DENY_NR(number, name) {number, name, SBX__FORBIDDEN, SBX__ALWAYS, 0, 0, {0, 0, 0, 0}}
-#define SBX__HIDE_NR(number, name) {number, name, SBX__HIDDEN, SBX__ALWAYS, 0, 0, {0, 0, 0, 0}}
-#define SBX__CHECK(when, call, check, arg, mask, a, b, c, d) \
-    {SYS_##call, #call, check, when, arg, mask, {a, b, c, d}}
+#define SBX__ROW(check, when, kill, call) \
+    {SYS_##call, #call, check, when, kill, 0, 0, {0, 0, 0, 0}}
+#define SBX__ROW_NR(check, when, kill, number, name) \
+    {number, name, check, when, kill, 0, 0, {0, 0, 0, 0}}
+#define SBX__DENY(call) SBX__ROW(SBX__FORBIDDEN, SBX__ALWAYS, SBX__KILL, call)
+#define SBX__DENY_SOFT(call) SBX__ROW(SBX__FORBIDDEN, SBX__ALWAYS, SBX__SOFT, call)
+#define SBX__DENY_IF(when, call) SBX__ROW(SBX__FORBIDDEN, when, SBX__KILL, call)
+#define SBX__DENY_NR(number, name) SBX__ROW_NR(SBX__FORBIDDEN, SBX__ALWAYS, SBX__KILL, number, name)
+#define SBX__HIDE(call) SBX__ROW(SBX__HIDDEN, SBX__ALWAYS, SBX__SOFT, call)
+#define SBX__HIDE_NR(kill, number, name) SBX__ROW_NR(SBX__HIDDEN, SBX__ALWAYS, kill, number, name)
+#define SBX__FIXED(call) SBX__ROW(SBX__FORBIDDEN, SBX__IN_GROUP, SBX__SOFT, call)
+#define SBX__FIXED_NR(number, name) \
+    SBX__ROW_NR(SBX__FORBIDDEN, SBX__IN_GROUP, SBX__SOFT, number, name)
+#define SBX__CHECK(when, kill, call, check, arg, mask, a, b, c, d) \
+    {SYS_##call, #call, check, when, kill, arg, mask, {a, b, c, d}}
 
 static const sbx__rule sbx__rules[] = {
-    /* They would go round the filter, and runtimes do without: to them they do not exist. */
-    SBX__HIDE_NR(425, "io_uring_setup"), SBX__HIDE_NR(426, "io_uring_enter"),
-    SBX__HIDE_NR(427, "io_uring_register"),
-    SBX__HIDE_NR(435, "clone3"), SBX__HIDE_NR(437, "openat2"), /* their flags are in memory */
+    /* They would go round the filter. */
+    SBX__HIDE_NR(SBX__KILL, 425, "io_uring_setup"), SBX__HIDE_NR(SBX__KILL, 426, "io_uring_enter"),
+    SBX__HIDE_NR(SBX__KILL, 427, "io_uring_register"),
+    /* Their flags are in memory, where a filter cannot look. The libc tries them, then others. */
+    SBX__HIDE_NR(SBX__SOFT, 435, "clone3"), SBX__HIDE_NR(SBX__SOFT, 437, "openat2"),
     /* Memory that no process owns once it is unmapped, so that no limit counts it. */
-    SBX__HIDE_NR(SYS_memfd_create, "memfd_create"), SBX__HIDE_NR(447, "memfd_secret"),
+    SBX__HIDE(memfd_create), SBX__HIDE_NR(SBX__SOFT, 447, "memfd_secret"),
     /* Other processes' memory and descriptors. */
     SBX__DENY(ptrace), SBX__DENY(process_vm_readv), SBX__DENY(process_vm_writev), SBX__DENY(kcmp),
     SBX__DENY_NR(438, "pidfd_getfd"), SBX__DENY_NR(440, "process_madvise"), SBX__DENY(userfaultfd),
     /* Files by handle instead of by path; news of files that cannot be read. */
     SBX__DENY(name_to_handle_at), SBX__DENY(open_by_handle_at), SBX__DENY(fanotify_init),
-    SBX__HIDE_NR(SYS_inotify_init1, "inotify_init1"),
-    /* Set-user-id files, which would outlive the box with the host's user in them. */
-    SBX__CHECK(SBX__ALWAYS, fchmod, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
-    SBX__CHECK(SBX__ALWAYS, fchmodat, SBX__WITHOUT, 2, 0, 06000u, 0, 0, 0),
-    {452, "fchmodat2", SBX__WITHOUT, SBX__ALWAYS, 2, 0, {06000u, 0, 0, 0}},
-    SBX__CHECK(SBX__ALWAYS, openat, SBX__IF, 2, 0, 0x400040u, 0, 0, 0), /* O_CREAT, O_TMPFILE */
-    SBX__CHECK(SBX__ALWAYS, openat, SBX__WITHOUT, 3, 0, 06000u, 0, 0, 0),
-    SBX__CHECK(SBX__ALWAYS, mknodat, SBX__WITHOUT, 2, 0, 06000u, 0, 0, 0),
+    SBX__HIDE(inotify_init1),
+    /* Set-user-id files, which would outlive the box with the host's user in them. An open counts
+       if it makes a file: O_CREAT, O_TMPFILE. */
+    SBX__CHECK(SBX__ALWAYS, SBX__SOFT, fchmod, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
+    SBX__CHECK(SBX__ALWAYS, SBX__SOFT, fchmodat, SBX__WITHOUT, 2, 0, 06000u, 0, 0, 0),
+    {452, "fchmodat2", SBX__WITHOUT, SBX__ALWAYS, SBX__SOFT, 2, 0, {06000u, 0, 0, 0}},
+    SBX__CHECK(SBX__ALWAYS, SBX__SOFT, openat, SBX__IF, 2, 0, 0x400040u, 0, 0, 0),
+    SBX__CHECK(SBX__ALWAYS, SBX__SOFT, openat, SBX__WITHOUT, 3, 0, 06000u, 0, 0, 0),
+    SBX__CHECK(SBX__ALWAYS, SBX__SOFT, mknodat, SBX__WITHOUT, 2, 0, 06000u, 0, 0, 0),
     /* Namespaces, mounts, roots. */
     SBX__DENY(unshare), SBX__DENY(setns), SBX__DENY(mount), SBX__DENY(umount2), SBX__DENY(chroot),
     SBX__DENY(pivot_root), SBX__DENY_NR(428, "open_tree"), SBX__DENY_NR(429, "move_mount"),
@@ -5189,12 +5273,14 @@ static const sbx__rule sbx__rules[] = {
     SBX__DENY_NR(433, "fspick"), SBX__DENY_NR(442, "mount_setattr"),
     SBX__DENY_NR(467, "open_tree_attr"),
     /* CLONE_NEW..., and CLONE_PARENT: a child of the host. Threads have CLONE_THREAD. */
-    SBX__CHECK(SBX__ALWAYS, clone, SBX__WITHOUT, 0, 0, 0x7E028000u, 0, 0, 0),
-    SBX__CHECK(SBX__NO_SPAWN, clone, SBX__WITH, 0, 0, 0x00010000u, 0, 0, 0),
+    SBX__CHECK(SBX__ALWAYS, SBX__KILL, clone, SBX__WITHOUT, 0, 0, 0x7E028000u, 0, 0, 0),
+    SBX__CHECK(SBX__NO_SPAWN, SBX__KILL, clone, SBX__OURS, 0, 0, 0, 0, 0, 0),
+    SBX__CHECK(SBX__NO_SPAWN, SBX__KILL, clone, SBX__WITH, 0, 0, 0x00010000u, 0, 0, 0),
     /* Kernel interfaces with a history. */
     SBX__DENY(bpf), SBX__DENY(perf_event_open), SBX__DENY(add_key), SBX__DENY(request_key),
-    SBX__DENY(keyctl),
-    SBX__CHECK(SBX__ALWAYS, personality, SBX__ONLY, 0, 0, 0xFFFFFFFFu, 0, 0, 0), /* only a question */
+    SBX__DENY(keyctl), SBX__DENY_NR(460, "lsm_set_self_attr"),
+    /* Asking is harmless; Lisp systems also set it. */
+    SBX__CHECK(SBX__ALWAYS, SBX__SOFT, personality, SBX__ONLY, 0, 0, 0xFFFFFFFFu, 0, 0, 0),
     /* The machine: modules, power, swap, accounting, clocks, names, log. */
     SBX__DENY(init_module), SBX__DENY(finit_module), SBX__DENY(delete_module),
     SBX__DENY(kexec_load), SBX__DENY(reboot), SBX__DENY(swapon), SBX__DENY(swapoff),
@@ -5202,26 +5288,44 @@ static const sbx__rule sbx__rules[] = {
     SBX__DENY_NR(443, "quotactl_fd"), SBX__DENY(settimeofday), SBX__DENY(clock_settime),
     SBX__DENY(clock_adjtime), SBX__DENY(adjtimex), SBX__DENY(sethostname), SBX__DENY(setdomainname),
     SBX__DENY(syslog), SBX__DENY(vhangup),
-    /* They hold a pipe's lock while they wait, and with it the host that wants to read it. */
-    SBX__HIDE_NR(SYS_splice, "splice"), SBX__HIDE_NR(SYS_tee, "tee"),
-    SBX__HIDE_NR(SYS_vmsplice, "vmsplice"), SBX__HIDE_NR(SYS_sendfile, "sendfile"),
+    /* They hold a pipe's lock while they wait, and with it the host that wants to read it. So does
+       a write by a process that hardly ever gets the CPU: none can make itself one. */
+    SBX__HIDE(splice), SBX__HIDE(tee), SBX__HIDE(vmsplice), SBX__HIDE(sendfile),
+    SBX__DENY_SOFT(setpriority), SBX__DENY_SOFT(ioprio_set), SBX__DENY_SOFT(sched_setattr),
+    SBX__CHECK(SBX__ALWAYS, SBX__SOFT, sched_setscheduler, SBX__ONLY, 1, ~0x40000000u, 0, 0, 0, 0),
     /* F_SETLEASE, F_NOTIFY: a lease on a readable file stops whoever else opens it. */
-    SBX__CHECK(SBX__ALWAYS, fcntl, SBX__NOT, 1, 0, 1024u, 1026u, 1026u, 1026u),
+    SBX__CHECK(SBX__ALWAYS, SBX__SOFT, fcntl, SBX__NOT, 1, 0, 1024u, 1026u, 1026u, 1026u),
     /* Typing into a terminal: TIOCSTI, TIOCLINUX. */
-    SBX__CHECK(SBX__ALWAYS, ioctl, SBX__NOT, 1, 0, 0x5412u, 0x541Cu, 0x5412u, 0x5412u),
+    SBX__CHECK(SBX__ALWAYS, SBX__KILL, ioctl, SBX__NOT, 1, 0, 0x5412u, 0x541Cu, 0x5412u, 0x5412u),
     /* What would outlive the box: POSIX queues, and System V's below. */
     SBX__DENY(mq_open), SBX__DENY(mq_unlink),
-    /* Priorities of everybody with this user id: PRIO_USER, IOPRIO_WHO_USER. */
-    SBX__CHECK(SBX__ALWAYS, setpriority, SBX__NOT, 0, 0, 2u, 2u, 2u, 2u),
-    SBX__CHECK(SBX__ALWAYS, ioprio_set, SBX__NOT, 0, 0, 3u, 3u, 3u, 3u),
     /* Network: IPv4, IPv6, netlink. Unix sockets, with or without it: pairs of connected streams
-       only, because a pair of datagram sockets can still send to any address. */
-    SBX__CHECK(SBX__NETWORK, socket, SBX__ONLY, 0, 0, 2u, 10u, 16u, 16u),
+       (SOCK_STREAM, SEQPACKET) only, because a pair of datagram sockets can still send to any
+       address. By itself the libc asks for unix sockets (nscd, syslog), for netlink, and for
+       datagrams to a name server. */
+    SBX__CHECK(SBX__NETWORK, SBX__SOFT, socket, SBX__NOT, 0, 0, 1u, 1u, 1u, 1u),
+    SBX__CHECK(SBX__NETWORK, SBX__KILL, socket, SBX__ONLY, 0, 0, 2u, 10u, 16u, 16u),
+    SBX__CHECK(SBX__NO_NETWORK, SBX__SOFT, socket, SBX__NOT, 0, 0, 1u, 16u, 16u, 16u),
+    SBX__CHECK(SBX__NO_NETWORK, SBX__SOFT, socket, SBX__NOT, 1, 0xFu, 2u, 2u, 2u, 2u), /* DGRAM */
     SBX__DENY_IF(SBX__NO_NETWORK, socket), SBX__DENY_IF(SBX__NO_NETWORK, connect),
     SBX__DENY_IF(SBX__NO_NETWORK, bind), SBX__DENY_IF(SBX__NO_NETWORK, listen),
-    SBX__CHECK(SBX__ALWAYS, socketpair, SBX__ONLY, 0, 0, 1u, 1u, 1u, 1u),    /* AF_UNIX */
-    SBX__CHECK(SBX__ALWAYS, socketpair, SBX__ONLY, 1, 0xFu, 1u, 5u, 5u, 5u), /* STREAM, SEQPACKET */
-    SBX__DENY_IF(SBX__LANDLOCK_2, truncate), /* before version 3 Landlock did not guard it */
+    SBX__CHECK(SBX__ALWAYS, SBX__KILL, socketpair, SBX__ONLY, 0, 0, 1u, 1u, 1u, 1u), /* AF_UNIX */
+    SBX__CHECK(SBX__ALWAYS, SBX__KILL, socketpair, SBX__ONLY, 1, 0xFu, 1u, 5u, 5u, 5u),
+    /* What Landlock does not guard and no read-only mount protects in a group: modes, owners,
+       times, attributes; before version 3 also truncate. */
+    SBX__FIXED(fchmod), SBX__FIXED(fchmodat), SBX__FIXED_NR(452, "fchmodat2"), SBX__FIXED(fchown),
+    SBX__FIXED(fchownat), SBX__FIXED(utimensat), SBX__FIXED(setxattr), SBX__FIXED(lsetxattr),
+    SBX__FIXED(fsetxattr), SBX__FIXED(removexattr), SBX__FIXED(lremovexattr),
+    SBX__FIXED(fremovexattr), SBX__FIXED_NR(463, "setxattrat"), SBX__FIXED_NR(466, "removexattrat"),
+    SBX__FIXED_NR(469, "file_setattr"),
+    SBX__CHECK(SBX__IN_GROUP, SBX__SOFT, ioctl, SBX__NOT, 1, 0, 0x40086602u, 0x40046602u,
+               0x401C5820u, 0x40087602u), /* FS_IOC_SETFLAGS (two sizes), FSSETXATTR, SETVERSION */
+    SBX__CHECK(SBX__IN_GROUP_2, SBX__SOFT, truncate, SBX__FORBIDDEN, 0, 0, 0, 0, 0, 0),
+    /* In a group the host's processes have numbers too: limits and signals only for itself. */
+    SBX__CHECK(SBX__IN_GROUP, SBX__SOFT, prlimit64, SBX__ONLY, 0, 0, 0, 0, 0, 0),
+    SBX__CHECK(SBX__IN_GROUP, SBX__SOFT, sched_setscheduler, SBX__ONLY, 0, 0, 0, 0, 0, 0),
+    SBX__CHECK(SBX__IN_GROUP, SBX__SOFT, sched_setparam, SBX__ONLY, 0, 0, 0, 0, 0, 0),
+    SBX__CHECK(SBX__IN_GROUP, SBX__SOFT, sched_setaffinity, SBX__ONLY, 0, 0, 0, 0, 0, 0),
 #if defined(__i386__)
     SBX__DENY(ipc), SBX__DENY(socketcall), /* their arguments are in memory */
     SBX__DENY_NR(393, "semget"), SBX__DENY_NR(394, "semctl"), SBX__DENY_NR(395, "shmget"),
@@ -5234,31 +5338,39 @@ static const sbx__rule sbx__rules[] = {
     SBX__DENY(semtimedop),
 #endif
 #if defined(__i386__) || defined(__arm__)
-    SBX__HIDE_NR(SYS_sendfile64, "sendfile64"),
-    SBX__CHECK(SBX__ALWAYS, fcntl64, SBX__NOT, 1, 0, 1024u, 1026u, 1026u, 1026u),
+    SBX__HIDE(sendfile64), SBX__FIXED(fchown32), SBX__FIXED(chown32), SBX__FIXED(lchown32),
+    SBX__FIXED_NR(412, "utimensat_time64"),
+    SBX__CHECK(SBX__ALWAYS, SBX__SOFT, fcntl64, SBX__NOT, 1, 0, 1024u, 1026u, 1026u, 1026u),
     SBX__DENY_NR(404, "clock_settime64"), SBX__DENY_NR(405, "clock_adjtime64"),
-    SBX__DENY_NR(420, "semtimedop_time64"), SBX__DENY_IF(SBX__LANDLOCK_2, truncate64),
+    SBX__DENY_NR(420, "semtimedop_time64"),
+    SBX__CHECK(SBX__IN_GROUP_2, SBX__SOFT, truncate64, SBX__FORBIDDEN, 0, 0, 0, 0, 0, 0),
 #endif
 #if defined(__x86_64__) || defined(__i386__)
     SBX__DENY(iopl), SBX__DENY(ioperm), SBX__DENY(modify_ldt), SBX__DENY(uselib), SBX__DENY(ustat),
     SBX__DENY(sysfs), SBX__DENY(_sysctl), SBX__DENY(nfsservctl), SBX__DENY(create_module),
-    SBX__DENY(lookup_dcookie),
+    SBX__DENY(lookup_dcookie), SBX__FIXED(utime),
 #endif
 #if defined(__x86_64__)
     SBX__DENY(kexec_file_load),
 #endif
 #if !defined(__aarch64__) && !defined(__riscv) /* the older forms */
-    SBX__HIDE_NR(SYS_inotify_init, "inotify_init"),
-    SBX__CHECK(SBX__ALWAYS, chmod, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
-    SBX__CHECK(SBX__ALWAYS, creat, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
-    SBX__CHECK(SBX__ALWAYS, open, SBX__IF, 1, 0, 0x400040u, 0, 0, 0),
-    SBX__CHECK(SBX__ALWAYS, open, SBX__WITHOUT, 2, 0, 06000u, 0, 0, 0),
-    SBX__CHECK(SBX__ALWAYS, mknod, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
+    SBX__HIDE(inotify_init),
+    SBX__CHECK(SBX__ALWAYS, SBX__SOFT, chmod, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
+    SBX__CHECK(SBX__ALWAYS, SBX__SOFT, creat, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
+    SBX__CHECK(SBX__ALWAYS, SBX__SOFT, open, SBX__IF, 1, 0, 0x400040u, 0, 0, 0),
+    SBX__CHECK(SBX__ALWAYS, SBX__SOFT, open, SBX__WITHOUT, 2, 0, 06000u, 0, 0, 0),
+    SBX__CHECK(SBX__ALWAYS, SBX__SOFT, mknod, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
+    SBX__FIXED(chmod), SBX__FIXED(chown), SBX__FIXED(lchown), SBX__FIXED(utimes),
+    SBX__FIXED(futimesat),
     SBX__DENY_IF(SBX__NO_SPAWN, fork), SBX__DENY_IF(SBX__NO_SPAWN, vfork),
 #endif
 };
 /* clang-format on */
 #define SBX__RULES ((int)(sizeof sbx__rules / sizeof sbx__rules[0]))
+
+/* The last call that the table's author has looked at (Linux 6.17). Later ones do not exist, and
+   neither does what a kernel might one day put into the gap of x86_64. */
+#define SBX__LAST_CALL 469u
 
 /* clang-format off */
 enum { SBX__LOAD = 0x20, SBX__AND = 0x54, SBX__JEQ = 0x15, SBX__JGE = 0x35, SBX__JSET = 0x45,
@@ -5286,6 +5398,10 @@ static int sbx__emit(sbx__plan *p, int code, unsigned k) {
 static int sbx__emit_check(sbx__plan *p, const sbx__rule *rule, int pass, int deny) {
     int no = rule->check == SBX__NOT || rule->check == SBX__WITHOUT; /* what matches is denied */
     int match = no ? deny : pass, other = no ? pass : deny, i = rule->check < SBX__WITH ? 4 : 1;
+    if (rule->check == SBX__OURS) {
+        sbx__emit_jump(p, SBX__JEQ, p->policy.password, deny, pass);
+        return sbx__emit(p, SBX__LOAD, 16u + 8u * rule->arg + 4u);
+    }
     while (i-- > 0)
         if (i == 0 || rule->value[i] != rule->value[i - 1])
             other = sbx__emit_jump(p, rule->check < SBX__WITH ? SBX__JEQ : SBX__JSET,
@@ -5319,48 +5435,87 @@ static sbx__span *sbx__add_span(sbx__span *last, unsigned from, int to) {
     return last;
 }
 
-static void sbx__build_filter(sbx__plan *p, long landlock) {
+/* Where a row that is not passed leads to. */
+typedef struct sbx__ends {
+    int allow, deny, hide, kill; /* places of the returns; without kill_on_denied kill is -1 */
+} sbx__ends;
+
+static int sbx__end_of(const sbx__ends *ends, const sbx__rule *rule) {
+    if (rule->kill && ends->kill >= 0) return ends->kill;
+    return rule->check == SBX__HIDDEN ? ends->hide : ends->deny;
+}
+
+/* The rows that matter to this policy, in the order of their numbers. */
+static int sbx__pick_rules(const sbx__plan *p, long landlock, const sbx__rule **rows) {
     const sbx_policy *policy = p->cfg.policy;
-    unsigned forbidden = policy->kill_on_denied ? SBX__RET_NOTIFY : SBX__RET_ERRNO | EPERM;
-    int hide = sbx__emit(p, SBX__RET, SBX__RET_ERRNO | ENOSYS);
-    int deny = sbx__emit(p, SBX__RET, forbidden), allow = sbx__emit(p, SBX__RET, SBX__RET_ALLOW);
-    const sbx__rule *rows[SBX__RULES];
-    sbx__span spans[2 * SBX__RULES + 3], *last = spans; /* the first one is none */
-    unsigned next = 0;
-    int i, k, to[SBX__RULES], count = 0;
+    int group = p->cfg.contain == SBX_CONTAIN_GROUP, i, k, count = 0;
+    int matters[6];
+    matters[SBX__ALWAYS] = 1;
+    matters[SBX__NO_NETWORK] = !policy->allow_network;
+    matters[SBX__NETWORK] = policy->allow_network;
+    matters[SBX__NO_SPAWN] = policy->deny_spawn;
+    matters[SBX__IN_GROUP] = group;
+    matters[SBX__IN_GROUP_2] = group && landlock < 3;
     for (i = 0; i < SBX__RULES; i++) {
         const sbx__rule *rule = &sbx__rules[i];
-        if (rule->when == (policy->allow_network ? SBX__NO_NETWORK : SBX__NETWORK) ||
-            (rule->when == SBX__NO_SPAWN && !policy->deny_spawn) ||
-            (rule->when == SBX__LANDLOCK_2 && landlock > 2))
-            continue;
+        if (!matters[rule->when] || (rule->check == SBX__OURS && !p->policy.password)) continue;
         for (k = count++; k > 0 && rows[k - 1]->number > rule->number; k--) rows[k] = rows[k - 1];
         rows[k] = rule;
     }
+    return count;
+}
+
+/* Numbers beyond the table: they do not exist. */
+static sbx__span *sbx__add_unknown(sbx__span *last, const sbx__ends *ends) {
+    last = sbx__add_span(last, SBX__LAST_CALL + 1, ends->hide);
+#if defined(__x86_64__) /* x32: the same calls once more */
+    last = sbx__add_span(last, 0x40000000u, ends->kill >= 0 ? ends->kill : ends->hide);
+    last = sbx__add_span(last, 0x80000000u, ends->hide);
+#elif defined(__arm__) /* breakpoint, cacheflush, set_tls, ... */
+    last = sbx__add_span(last, 0xF0001u, ends->allow);
+    last = sbx__add_span(last, 0xF0007u, ends->hide);
+#endif
+    return last;
+}
+
+static void sbx__build_filter(sbx__plan *p, long landlock) {
+    const sbx__rule *rows[SBX__RULES];
+    sbx__span spans[2 * SBX__RULES + 8], *last = spans; /* the first one is none */
+    int i, to[SBX__RULES], count = sbx__pick_rules(p, landlock, rows);
+    unsigned next = 0;
+    sbx__ends ends;
+    ends.hide = sbx__emit(p, SBX__RET, SBX__RET_ERRNO | ENOSYS);
+    ends.deny = sbx__emit(p, SBX__RET, SBX__RET_ERRNO | EPERM);
+    ends.kill = p->cfg.policy->kill_on_denied ? sbx__emit(p, SBX__RET, SBX__RET_NOTIFY) : -1;
+    ends.allow = sbx__emit(p, SBX__RET, SBX__RET_ALLOW);
+
     for (i = count; i-- > 0;) { /* rows of one number are passed through from the first on */
         int more = i + 1 < count && rows[i + 1]->number == rows[i]->number;
         const sbx__rule *rule = rows[i];
-        if (rule->check == SBX__FORBIDDEN) to[i] = deny;
-        else if (rule->check == SBX__HIDDEN) to[i] = hide;
-        else
-            to[i] = sbx__emit_check(p, rule, more ? to[i + 1] : allow,
-                                    rule->check == SBX__IF ? allow : deny);
+        to[i] = sbx__end_of(&ends, rule);
+        if (rule->check > SBX__HIDDEN)
+            to[i] = sbx__emit_check(p, rule, more ? to[i + 1] : ends.allow,
+                                    rule->check >= SBX__IF ? ends.allow : to[i]);
     }
+
     spans->to = -1;
     for (i = 0; i < count; i++) {
         unsigned number = (unsigned)rows[i]->number;
         if (number < next) continue;
-        if (number > next) last = sbx__add_span(last, next, allow);
+        if (number > next) last = sbx__add_span(last, next, ends.allow);
+#ifdef __x86_64__ /* 335 and 336 belong to the kernel's own probes, then comes the gap */
+        if (next <= 337 && number > 337) last = sbx__add_span(last, 337, ends.hide);
+        if (next <= 337 && number > 424) last = sbx__add_span(last, 424, ends.allow);
+#endif
         last = sbx__add_span(last, number, to[i]);
         next = number + 1;
     }
-    last = sbx__add_span(last, next, allow);
-#ifdef __x86_64__
-    last = sbx__add_span(last, 0x40000000u, hide); /* x32: the same calls once more */
-#endif
-    sbx__emit_spans(p, spans + 1, last + 1, next);
+    last = sbx__add_span(last, next, ends.allow);
+    last = sbx__add_unknown(last, &ends);
+
+    sbx__emit_spans(p, spans + 1, last + 1, SBX__LAST_CALL + 1);
     i = sbx__emit(p, SBX__LOAD, 0); /* the number */
-    sbx__emit_jump(p, SBX__JEQ, SBX__ARCH, i, hide);
+    sbx__emit_jump(p, SBX__JEQ, SBX__ARCH, i, ends.kill >= 0 ? ends.kill : ends.hide);
     sbx__emit(p, SBX__LOAD, 4); /* the architecture: 32-bit calls have other numbers */
     for (i = 0; i < p->policy.filter_size / 2; i++) {
         sbx__insn other = p->policy.filter[i];
@@ -5374,44 +5529,409 @@ static void sbx__policy_describe(const sbx *b, char *to, size_t room) {
     int i;
     for (i = 0; i < SBX__RULES; i++)
         if (sbx__rules[i].number == b->policy.denied) name = sbx__rules[i].name;
-    snprintf(to, room, "%s was killed for a forbidden system call: %s (number %d)", b->who, name,
-             b->policy.denied);
+    if (b->policy.arch != SBX__ARCH) name = "one for another kind of processor";
+    else if ((unsigned)b->policy.denied > SBX__LAST_CALL) name = "one of the x32 table";
+    if (b->policy.nameless)
+        snprintf(to, room,
+                 "%s was killed for a forbidden system call that it took back by a signal", b->who);
+    else
+        snprintf(to, room, "%s was killed for a forbidden system call: %s (number %d)", b->who,
+                 name, b->policy.denied);
 }
 
-/* ---- plan: Landlock's rules ---- */
+/* ---- plan: what stands in the root ---- */
 
-/* A rule for what stands at the path now: the kernel keeps the object, not the name. */
-static int sbx__allow(int ruleset, const char *path, unsigned access, struct stat *st) {
-    int fd = open(path, SBX__O_PATH | O_CLOEXEC), ok = fd >= 0 && (!st || fstat(fd, st) == 0);
-    ok = ok && (sbx__add_rule(ruleset, fd, access) || /* a file takes only the rights of files */
-                (errno == EINVAL && sbx__add_rule(ruleset, fd, access & SBX__ON_FILES)));
-    if (fd >= 0) close(fd);
-    return ok;
+static void sbx__policy_clear(sbx__plan *p, sbx *b) {
+    p->policy.ruleset = p->policy.notice = -1;
+    p->policy.ear_fd = p->policy.ear_pipe = p->policy.ear_image = -1;
+    b->policy.listener = b->policy.ear_fd = -1;
 }
 
-static int sbx__allow_trees(sbx__plan *p, const char *const *paths, unsigned access,
-                            const char *field, sbx_result *r) {
-    char shown[120];
+static void sbx__note(sbx__plan_policy *q, sbx__spot_kind kind, const char *at, const char *link) {
+    sbx__spot *spot;
+    if (q->count == q->room) {
+        size_t size = (size_t)(q->room + 64) * sizeof *q->spots;
+        spot = (sbx__spot *)SBX_REALLOC(q->spots, size);
+        q->no_memory |= !spot;
+        if (!spot) return;
+        q->spots = spot;
+        q->room += 64;
+    }
+
+    spot = &q->spots[q->count++];
+    memset(spot, 0, sizeof *spot);
+    spot->kind = kind;
+    spot->fd = -1;
+    spot->at = sbx__paste(at, "");
+    spot->link = link ? sbx__paste(link, "") : NULL;
+    q->no_memory |= !spot->at || (link && !spot->link);
+}
+
+typedef struct sbx__walk { /* on the way along a path */
+    int at; /* where it is; -1 = nowhere yet */
+    char real[PATH_MAX]; /* ... as a path, without symlinks and the first slash */
+    char rest[PATH_MAX]; /* what is still to go */
+    int links;
+} sbx__walk;
+
+/* A symlink is made anew in the box, and its text comes before the rest of the way. */
+static int sbx__walk_link(sbx__plan_policy *q, sbx__walk *w, int link, size_t used) {
+    char text[PATH_MAX];
+    ssize_t n = readlinkat(link, "", text, sizeof text - 1);
+    size_t left = strlen(w->rest), size = n > 0 ? (size_t)n : 0;
+    if (n < 0) return errno;
+    if (size == 0 || ++w->links > 40) return ELOOP;
+    if (size + left + 1 >= sizeof w->rest) return ENAMETOOLONG;
+
+    text[size] = 0;
+    sbx__note(q, SBX__SPOT_LINK, w->real, text);
+    memmove(w->rest + size + 1, w->rest, left + 1);
+    memcpy(w->rest, text, size);
+    w->rest[size] = '/';
+    w->real[used] = 0;
+    if (text[0] != '/') return 0;
+
+    w->real[0] = 0;
+    sbx__close(&w->at);
+    w->at = open("/", SBX__O_PATH | O_CLOEXEC);
+    return w->at < 0 ? errno : 0;
+}
+
+/* One name further along the path. Returns 0, or an error. */
+static int sbx__walk_step(sbx__plan_policy *q, sbx__walk *w) {
+    size_t used = strlen(w->real), size = strcspn(w->rest, "/");
+    char name[NAME_MAX + 1], *slash = strrchr(w->real, '/');
     struct stat st;
-    int i;
+    int next, error;
+    if (size > NAME_MAX || used + size + 2 > sizeof w->real) return ENAMETOOLONG;
+    memcpy(name, w->rest, size);
+    name[size] = 0;
+    size += strspn(w->rest + size, "/");
+    memmove(w->rest, w->rest + size, strlen(w->rest + size) + 1);
+    if (!*name || strcmp(name, ".") == 0) return 0;
+
+    next = openat(w->at, name, SBX__O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (next < 0) return errno;
+    error = fstat(next, &st) != 0 ? errno : 0;
+    if (strcmp(name, "..") == 0) *(slash ? slash : w->real) = 0;
+    else sprintf(w->real + used, "%s%s", used ? "/" : "", name);
+
+    if (!error && S_ISLNK(st.st_mode)) {
+        error = sbx__walk_link(q, w, next, used);
+        close(next);
+        return error;
+    }
+    if (*w->real && S_ISDIR(st.st_mode)) sbx__note(q, SBX__SPOT_DIR, w->real, NULL);
+    close(w->at);
+    w->at = next;
+    return error;
+}
+
+/* Follows a path as the kernel would, from the root or from where the walk is, and notes what it
+   passes: these directories and symlinks the box gets, too. Whatever happens to the path later,
+   w->at is what it led to. */
+static int sbx__walk_path(sbx__plan_policy *q, sbx__walk *w, const char *path) {
+    int error = *path ? 0 : ENOENT;
+    if (*path == '/') {
+        sbx__close(&w->at);
+        w->at = open("/", SBX__O_PATH | O_CLOEXEC);
+        w->real[0] = 0;
+    }
+    if (w->at < 0) return 0;
+    if (strlen(path) >= sizeof w->rest) error = ENAMETOOLONG;
+    else strcpy(w->rest, path);
+    w->links = 0;
+    while (!error && *w->rest) error = sbx__walk_step(q, w);
+    if (error) errno = error;
+    return !error;
+}
+
+/* A relative path starts from the host's directory. */
+static int sbx__walk_from_here(sbx__plan_policy *q, sbx__walk *w, const char *path) {
+    char here[PATH_MAX];
+    if (*path && *path != '/' && (!getcwd(here, sizeof here) || !sbx__walk_path(q, w, here)))
+        return 0;
+    return sbx__walk_path(q, w, path);
+}
+
+/* What the walk has led to becomes a spot, which keeps the descriptor. */
+static sbx__spot *sbx__add_tree(sbx__plan *p, sbx__walk *w) {
+    sbx__plan_policy *q = &p->policy;
+    sbx__spot *spot;
+    struct stat st;
+    int fd;
+    if (fstat(w->at, &st) != 0) return NULL;
+    fd = sbx__move_up(w->at, p->low + 2);
+    w->at = -1;
+    if (fd < 0) return NULL;
+    sbx__note(q, SBX__SPOT_TREE, w->real, NULL);
+    if (q->no_memory) {
+        close(fd);
+        errno = ENOMEM;
+        return NULL;
+    }
+
+    spot = &q->spots[q->count - 1];
+    spot->file = !S_ISDIR(st.st_mode);
+    spot->named = 1;
+    spot->device = st.st_dev;
+    spot->inode = st.st_ino;
+    spot->fd = fd;
+    return spot;
+}
+
+/* The trees of `read` or `write`. The first writable directory is HOME. */
+static int sbx__add_named(sbx__plan *p, const char *const *paths, int write, sbx_result *r) {
+    sbx__plan_policy *q = &p->policy;
+    sbx__spot *spot;
+    char shown[120];
+    sbx__walk w;
+    int i, error;
+    w.at = -1;
     for (i = 0; paths && paths[i]; i++) {
-        sbx__writable *w =
-            p->policy.writable ? &p->policy.writable[p->policy.writable_count] : NULL;
-        int ok = sbx__allow(p->policy.ruleset, paths[i], access, w ? &st : NULL);
-        if (ok && w) {
-            w->path = realpath(paths[i], NULL);
-            w->device = st.st_dev;
-            w->inode = st.st_ino;
-            w->mounts = -1;
-            ok = w->path != NULL;
-            p->policy.writable_count += ok;
-        }
-        if (!ok && field) /* but not every system has all of the system's trees */
-            return sbx__refuse(r, SBX_STEP_POLICY, errno, "policy.%s[%d] = \"%s\": %s", field, i,
-                               sbx__plain(shown, sizeof shown, paths[i]), strerror(errno));
+        spot = sbx__walk_from_here(q, &w, paths[i]) ? sbx__add_tree(p, &w) : NULL;
+        error = errno;
+        sbx__close(&w.at);
+        if (!spot)
+            return sbx__refuse(r, SBX_STEP_POLICY, error, "policy.%s[%d] = \"%s\": %s",
+                               write ? "write" : "read", i,
+                               sbx__plain(shown, sizeof shown, paths[i]), strerror(error));
+        spot->write = write;
+        if (write && !spot->file && !q->home) q->home = sbx__paste("HOME=/", spot->at);
     }
     return 1;
 }
+
+/* The program may stand anywhere, because the host named it. If it is no file, exec will say so. */
+static void sbx__add_program(sbx__plan *p) {
+    sbx__spot *spot;
+    struct stat st;
+    sbx__walk w;
+    w.at = -1;
+    if (sbx__walk_path(&p->policy, &w, p->path) && fstat(w.at, &st) == 0 && S_ISREG(st.st_mode)) {
+        spot = sbx__add_tree(p, &w);
+        if (spot) spot->program = 1;
+    }
+    sbx__close(&w.at);
+}
+
+static int sbx__add_program_dir(sbx__plan *p, sbx_result *r) {
+    const char *dir = p->cfg.program->dir;
+    char shown[120];
+    sbx__walk w;
+    int ok;
+    w.at = -1;
+    ok = sbx__walk_from_here(&p->policy, &w, dir) && sbx__add_tree(p, &w);
+    if (!ok)
+        sbx__refuse(r, SBX_STEP_POLICY, errno, "program.dir = \"%s\": %s",
+                    sbx__plain(shown, sizeof shown, dir), strerror(errno));
+    sbx__close(&w.at);
+    return ok;
+}
+
+/* Of the system what there is. Names without a slash are in the directory before them. In a group
+   there is no root to put them in: they get their rule at once. */
+static void sbx__add_system(sbx__plan *p, const char *const *list, sbx__spot_kind kind,
+                            unsigned access) {
+    sbx__plan_policy *q = &p->policy;
+    sbx__walk dir, w;
+    struct stat st;
+    int i;
+    dir.at = w.at = -1;
+    for (i = 0; list[i]; i++) {
+        const char *path = list[i];
+        if (path[strlen(path) - 1] == '/') {
+            if (!sbx__walk_path(q, &dir, path)) sbx__close(&dir.at);
+            continue;
+        }
+        sbx__close(&w.at);
+        if (*path != '/') {
+            w.at = dir.at < 0 ? -1 : fcntl(dir.at, F_DUPFD_CLOEXEC, 3);
+            strcpy(w.real, dir.at < 0 ? "" : dir.real);
+        }
+        if (!sbx__walk_path(q, &w, path) || fstat(w.at, &st) != 0) continue;
+        sbx__note(q, kind, w.real, NULL);
+        if (!q->no_memory) q->spots[q->count - 1].file = !S_ISDIR(st.st_mode);
+        if (p->in_tree || q->ruleset < 0) continue;
+        if (!S_ISDIR(st.st_mode)) sbx__add_rule(q->ruleset, w.at, access & SBX__ON_FILES);
+        else sbx__add_rule(q->ruleset, w.at, access);
+    }
+    sbx__close(&dir.at);
+    sbx__close(&w.at);
+}
+
+/* What every box has, unless there is to be nothing but `read` and `write`. */
+static void sbx__add_own(sbx__plan *p) {
+    static const char *const links[][2] = {{"dev/fd", "/proc/self/fd"},
+                                           {"dev/stdin", "/proc/self/fd/0"},
+                                           {"dev/stdout", "/proc/self/fd/1"},
+                                           {"dev/stderr", "/proc/self/fd/2"}};
+    const sbx_policy *policy = p->cfg.policy;
+    sbx__plan_policy *q = &p->policy;
+    long long bytes = policy->scratch_bytes ? policy->scratch_bytes : SBX__SCRATCH;
+    int i;
+    for (i = 0; i < q->count; i++) q->whole |= !*q->spots[i].at;
+    if (!policy->no_system || q->whole) sbx__add_system(p, sbx__devices, SBX__SPOT_DEVICE, 0);
+    if (!policy->no_system) {
+        sbx__add_system(p, sbx__system, SBX__SPOT_TREE, 0);
+        if (policy->allow_network) sbx__add_system(p, sbx__network, SBX__SPOT_TREE, 0);
+        for (i = 0; i < 4; i++) sbx__note(q, SBX__SPOT_LINK, links[i][0], links[i][1]);
+    }
+
+    q->proc = !policy->no_system && !p->fn;
+    if (q->proc || q->whole) sbx__note(q, SBX__SPOT_PROC, "proc", NULL);
+    if (!policy->no_system || policy->scratch_bytes) {
+        sbx__note(q, SBX__SPOT_DIR, "dev", NULL);
+        sbx__note(q, SBX__SPOT_SCRATCH, "tmp", NULL);
+        sbx__note(q, SBX__SPOT_SCRATCH, "dev/shm", NULL);
+    }
+    sprintf(q->options, "mode=755,size=%lld,nr_inodes=%lld", bytes, bytes / 4096 + 1024);
+    if (bytes < 0) strcpy(q->options, "mode=755");
+}
+
+/* ---- plan: which of the places are needed, and in which order ---- */
+
+static int sbx__compare_spots(const void *one, const void *two) {
+    const sbx__spot *a = (const sbx__spot *)one, *b = (const sbx__spot *)two;
+    int order = strcmp(a->at, b->at);
+    return order ? order : (int)b->kind - (int)a->kind;
+}
+
+static int sbx__is_in(const char *inner, const char *outer) {
+    size_t size = strlen(outer);
+    return size == 0 || (strncmp(inner, outer, size) == 0 && (!inner[size] || inner[size] == '/'));
+}
+
+/* The innermost of the first places that has others in it, and this path. */
+static sbx__spot *sbx__around(const sbx__plan_policy *q, int count, const char *at) {
+    while (count-- > 0) {
+        sbx__spot *spot = &q->spots[count];
+        int holds = spot->kind == SBX__SPOT_SCRATCH || spot->kind == SBX__SPOT_PROC ||
+                    (spot->kind == SBX__SPOT_TREE && !spot->file);
+        if (holds && sbx__is_in(at, spot->at)) return spot;
+    }
+    return NULL;
+}
+
+/* Of the named ones the innermost wins. Who names "/" wants the /tmp that is there. */
+static int sbx__is_needed(const sbx__spot *spot, const sbx__spot *around) {
+    if (spot->kind == SBX__SPOT_PROC || spot->kind == SBX__SPOT_DEVICE) return 1;
+    if (spot->kind == SBX__SPOT_SCRATCH) return !around->write && strcmp(spot->at, "tmp") != 0;
+    if (around->kind == SBX__SPOT_SCRATCH) return 1;
+    if (around->kind == SBX__SPOT_PROC || spot->kind != SBX__SPOT_TREE) return 0;
+    return spot->named && !spot->program && spot->write != around->write;
+}
+
+/* The same path twice: what is named counts more than what is the system's. */
+static void sbx__merge(sbx__spot *kept, sbx__spot *spot) {
+    sbx__spot other = *kept;
+    int write = kept->write | spot->write;
+    if (kept->kind != SBX__SPOT_TREE || spot->kind != SBX__SPOT_TREE) return;
+    if (spot->named && !kept->named) {
+        *kept = *spot;
+        *spot = other;
+    }
+    kept->write = write;
+    kept->program &= spot->program;
+}
+
+/* Sorts the places, so that what is inside comes after what is around it, and moves those that are
+   there anyway behind the others. */
+static void sbx__sort_spots(sbx__plan_policy *q) {
+    int i;
+    if (q->count > 0) qsort(q->spots, (size_t)q->count, sizeof *q->spots, sbx__compare_spots);
+    for (i = 0; i < q->count; i++) {
+        sbx__spot *spot = &q->spots[i], *around, other;
+        if (q->used > 0 && strcmp(q->spots[q->used - 1].at, spot->at) == 0) {
+            sbx__merge(&q->spots[q->used - 1], spot);
+            continue;
+        }
+        around = sbx__around(q, q->used, spot->at);
+        if (around && !sbx__is_needed(spot, around)) continue;
+        spot->there = around && around->kind != SBX__SPOT_SCRATCH;
+        other = q->spots[q->used];
+        q->spots[q->used++] = *spot;
+        q->spots[i] = other;
+    }
+}
+
+static int sbx__has_spot(const sbx__plan_policy *q, sbx__spot_kind kind, const char *at) {
+    int i;
+    for (i = 0; i < q->used; i++)
+        if (q->spots[i].kind == kind && strcmp(q->spots[i].at, at) == 0) return 1;
+    return 0;
+}
+
+/* Does the box show this path? */
+static int sbx__shows(const sbx__plan_policy *q, const char *at) {
+    const sbx__spot *around = sbx__around(q, q->used, at);
+    int i;
+    for (i = 0; i < q->used; i++)
+        if (strcmp(q->spots[i].at, at) == 0) return 1;
+    return *at == 0 || (around && around->kind == SBX__SPOT_TREE);
+}
+
+/* ---- plan: HOME, TMPDIR, and where it starts ---- */
+
+/* Instead of the host's value, unless the config has one. */
+static void sbx__policy_variable(sbx__plan *p, const char *name, char *entry) {
+    size_t from, to = 0, size = strlen(name);
+    if (sbx__find_name(p->cfg.env, sbx__count(p->cfg.env), name)) return;
+    for (from = 0; p->envp[from]; from++)
+        if (strncmp(p->envp[from], name, size) != 0) p->envp[to++] = p->envp[from];
+    if (entry) p->envp[to++] = entry;
+    p->envp[to] = NULL;
+}
+
+static void sbx__policy_env(sbx__plan *p) {
+    sbx__plan_policy *q = &p->policy;
+    const sbx__spot *around = sbx__around(q, q->used, "tmp");
+    int shm = sbx__has_spot(q, SBX__SPOT_SCRATCH, "dev/shm");
+    const char *tmp = q->home ? q->home + strlen("HOME=") : NULL;
+    if (!p->in_tree) around = NULL;
+    if (around && (around->write || around->kind == SBX__SPOT_SCRATCH)) tmp = "/tmp";
+    else if (!tmp && shm && p->in_tree) tmp = "/dev/shm";
+    q->tmp = tmp ? sbx__paste("TMPDIR=", tmp) : NULL;
+    if (!q->home) q->home = sbx__paste("HOME=", tmp ? tmp : "/");
+    q->no_memory |= !q->home || (tmp && !q->tmp);
+    sbx__policy_variable(p, "HOME=", q->home);
+    sbx__policy_variable(p, "TMPDIR=", q->tmp);
+}
+
+/* The host's directory may not be in the box; one that the config names has to be. */
+static int sbx__policy_start(sbx__plan *p, sbx_result *r) {
+    sbx__plan_policy *q = &p->policy;
+    const char *cwd = p->cfg.cwd;
+    char shown[120];
+    sbx__walk w;
+    int shows;
+    w.at = -1;
+    shows = sbx__walk_from_here(q, &w, cwd ? cwd : ".") && sbx__shows(q, w.real);
+    sbx__close(&w.at);
+    p->cwd = sbx__shows(q, "tmp") ? "/tmp" : "/";
+    if (shows) {
+        strcat(strcpy(p->free_text, "/"), w.real);
+        p->cwd = sbx__stays(p);
+    }
+    if (shows || !cwd) return 1;
+    return sbx__refuse(r, SBX_STEP_CWD, ENOENT, "cwd = \"%s\": the policy does not show it",
+                       sbx__plain(shown, sizeof shown, cwd));
+}
+
+static int sbx__plan_root(sbx__plan *p, sbx_result *r) {
+    const sbx_policy *policy = p->cfg.policy;
+    if (!sbx__add_named(p, policy->write, 1, r) || !sbx__add_named(p, policy->read, 0, r)) return 0;
+    if (p->cfg.program && !sbx__add_program_dir(p, r)) return 0;
+    if (!p->fn) sbx__add_program(p);
+    if (p->in_tree) sbx__add_own(p);
+    if (p->policy.no_memory) return sbx__no_memory(r, "the policy");
+    sbx__sort_spots(&p->policy);
+    sbx__policy_env(p);
+    if (p->policy.no_memory) return sbx__no_memory(r, "the policy");
+    return !p->in_tree || sbx__policy_start(p, r);
+}
+
+/* ---- plan: Landlock, the second lock in a tree, and the only one for files in a group ---- */
 
 /* The version of Landlock, which tells what it guards; 0 = none. */
 static int sbx__landlock_version(void) {
@@ -5419,141 +5939,459 @@ static int sbx__landlock_version(void) {
     return version > 0 ? (int)version : 0;
 }
 
-/* An empty ruleset over everything this kernel's Landlock can guard. Returns its version. */
-static long sbx__make_ruleset(sbx__plan *p, unsigned *all) {
-    long version = sbx__landlock_version();
-    int network = p->cfg.policy->allow_network;
+/* An empty ruleset over everything that this kernel's Landlock can guard. */
+static int sbx__make_ruleset(sbx__plan *p, int version) {
+    unsigned all = (1u << 13) - 1;
     unsigned long long attr[3];
-    int size;
-    *all = (1u << 13) - 1;
-    if (version >= 2) *all |= SBX__REFER;
-    if (version >= 3) *all |= SBX__TRUNCATE;
-    if (version >= 5) *all |= SBX__IOCTL_DEV;
-    attr[0] = *all;
-    attr[1] = version >= 4 && !network ? 3 : 0; /* TCP: bind, connect */
+    int size = 8;
+    if (version >= 2) all |= SBX__REFER;
+    if (version >= 3) all |= SBX__TRUNCATE;
+    if (version >= 4) size = 16;
+    if (version >= 5) all |= SBX__IOCTL_DEV;
+    if (version >= 6) size = 24;
+    attr[0] = all;
+    attr[1] = version >= 4 && !p->cfg.policy->allow_network ? 3 : 0; /* TCP: bind, connect */
     attr[2] = 3; /* to the outside: abstract sockets, signals */
-    size = version >= 6 ? 24 : version >= 4 ? 16 : 8;
-    if (version > 0)
-        p->policy.ruleset = (int)syscall(SBX__NR_landlock_create_ruleset, attr, size, 0);
+    p->policy.rights = all & ~(unsigned)(SBX__MAKE_CHAR | SBX__MAKE_BLOCK);
+    p->policy.ruleset = (int)syscall(SBX__NR_landlock_create_ruleset, attr, size, 0);
     p->policy.ruleset = sbx__move_up(p->policy.ruleset, p->low + 2);
-    return version;
+    return p->policy.ruleset >= 0;
+}
+
+static unsigned sbx__device_rights(const sbx__plan *p) {
+    return p->policy.rights & SBX__ON_FILES & ~(unsigned)SBX__EXECUTE;
+}
+
+/* What was named gets its rule here, on what was found and not on its name. What else stands in a
+   root is known only in the child. */
+static int sbx__allow_named(sbx__plan *p) {
+    static const char *const proc[] = {"/proc", NULL};
+    const sbx__plan_policy *q = &p->policy;
+    const sbx_policy *policy = p->cfg.policy;
+    int i;
+    for (i = 0; i < q->used; i++) {
+        const sbx__spot *spot = &q->spots[i];
+        unsigned rights = spot->write ? q->rights : (unsigned)SBX__READ_TREE;
+        if (spot->file) rights &= SBX__ON_FILES;
+        if (spot->fd >= 0 && !sbx__add_rule(q->ruleset, spot->fd, rights)) return 0;
+    }
+    if (p->in_tree || policy->no_system) return 1;
+    sbx__add_system(p, sbx__system, SBX__SPOT_TREE, SBX__READ_TREE);
+    sbx__add_system(p, proc, SBX__SPOT_TREE, SBX__READ_TREE);
+    sbx__add_system(p, sbx__devices, SBX__SPOT_DEVICE, sbx__device_rights(p));
+    if (policy->allow_network) sbx__add_system(p, sbx__network, SBX__SPOT_TREE, SBX__READ_TREE);
+    return 1;
+}
+
+static int sbx__plan_rules(sbx__plan *p, int version, sbx_result *r) {
+    if (!p->in_tree && !version)
+        return sbx__refuse(r, SBX_STEP_POLICY, ENOSYS,
+                           "policy with contain = SBX_CONTAIN_GROUP needs Landlock (Linux 5.13, "
+                           "and in the kernel's lsm= list)");
+    if (!version) return 1;
+    if (sbx__make_ruleset(p, version) && sbx__allow_named(p)) {
+        p->policy.enforced |= SBX_BY_LANDLOCK;
+        return 1;
+    }
+    return sbx__refuse(r, SBX_STEP_POLICY, errno, "policy: no rules of Landlock: %s",
+                       strerror(errno));
+}
+
+/* ---- kill_on_denied ---- */
+
+/* A forbidden call waits in the kernel until somebody receives the notice of it. A signal takes the
+   notice back, and with a fast timer a program could ask unheard by a host that only looks whether
+   there is one. Who sleeps in the kernel until it can receive one hears of each, if only that it
+   was there. That is the ear: a little program of ours that passes on what it hears. It is a child
+   of the program, under the same filter, because the kernel forgets what was asked when nobody is
+   left under it; it cannot be waited for, and takes no signals but those that end or stop it. */
+
+typedef struct sbx__notice { /* struct seccomp_notif */
+    unsigned long long id;
+    unsigned pid, flags; /* pid 0: it was taken back */
+    int number;
+    unsigned arch, rest[14];
+} sbx__notice;
+
+enum { SBX__EAR_LISTENER = 0, SBX__EAR_PIPE = 1, SBX__EAR_IMAGE = 3 }; /* its descriptors */
+
+/* clang-format off */
+#if SBX__HAS_IMAGE
+#ifdef __x86_64__
+static const unsigned char sbx__ear_code[] = {
+    0x48, 0x83, 0xEC, 96, 0x48, 0x89, 0xE7, 0x31, 0xC0,    /* again: memset(notice, 0, 96) */
+    0xB9, 12, 0, 0, 0, 0xF3, 0x48, 0xAB,
+    0xB0, 16, 0x31, 0xFF, 0xBE, 0, 0x21, 0x50, 0xC0,       /* ioctl(0, NOTIF_RECV, notice) */
+    0x48, 0x89, 0xE2, 0x0F, 0x05,
+    0x83, 0xF8, 0xFC, 0x74, 0xE0, 0x85, 0xC0, 0x74, 0x1F,  /* EINTR: again; 0: tell */
+    0x83, 0xF8, 0xFE, 0x75, 0x2B,                          /* not ENOENT: quit */
+    0x48, 0x8D, 0x7C, 0x24, 80, 0xBE, 1, 0, 0, 0,          /* poll(0): */
+    0x31, 0xD2, 0xB8, 7, 0, 0, 0, 0x0F, 0x05,
+    0xF6, 0x44, 0x24, 86, 0x10, 0x75, 0x11,                /* POLLHUP: nobody is left: quit */
+    0xB8, 1, 0, 0, 0, 0x89, 0xC7, 0x48, 0x89, 0xE6,        /* tell: write(1, notice, 80) */
+    0xBA, 80, 0, 0, 0, 0x0F, 0x05,
+    0xB8, 0xE7, 0, 0, 0, 0x31, 0xFF, 0x0F, 0x05};          /* quit: exit_group(0) */
+#else
+static const unsigned sbx__ear_code[] = {
+    0xD101C3FFu, 0xA9007FFFu, 0xA9017FFFu, 0xA9027FFFu, 0xA9037FFFu, 0xA9047FFFu, 0xA9057FFFu,
+    0xD2800000u, 0xD2842001u, 0xF2B80A01u, 0x910003E2u, 0xD28003A8u, 0xD4000001u, /* ioctl */
+    0x3100101Fu, 0x54FFFE60u, 0x34000180u, 0x3100081Fu, 0x540001E1u,
+    0x910143E0u, 0xD2800021u, 0x910183E2u, 0xA9067FFFu, 0xD2800003u, 0xD2800928u, 0xD4000001u,
+    0x7940AFE9u, 0x372000C9u,                                                     /* ppoll */
+    0xD2800020u, 0x910003E1u, 0xD2800A02u, 0xD2800808u, 0xD4000001u,              /* write */
+    0xD2800000u, 0xD2800BC8u, 0xD4000001u};                                       /* exit_group */
+#endif
+#endif
+/* clang-format on */
+
+/* The header of pid 1's image, and this code. -1 = none for this architecture. */
+static int sbx__open_ear(int least) {
+    int fd = -1;
+#if SBX__HAS_IMAGE
+    size_t head = offsetof(struct sbx__image, code), size = sizeof sbx__ear_code;
+    struct rlimit most;
+    if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur < head + size) return -1;
+    fd = (int)syscall(SYS_memfd_create, "sbx-ear", SBX__MFD_CLOEXEC | SBX__MFD_EXEC);
+    if (fd < 0 && errno == EINVAL) fd = (int)syscall(SYS_memfd_create, "sbx-ear", SBX__MFD_CLOEXEC);
+    fd = sbx__move_up(fd, least > SBX__EAR_IMAGE ? least : SBX__EAR_IMAGE + 1);
+    if (fd >= 0 && (write(fd, &sbx__image, head) != (ssize_t)head ||
+                    write(fd, sbx__ear_code, size) != (ssize_t)size))
+        sbx__close(&fd);
+#endif
+    (void)least;
+    return fd;
+}
+
+/* In the program's memory until exec. */
+static int sbx__ear_child(void *arg) {
+    static const char *const name[] = {"sbx-ear", NULL};
+    const sbx__plan_policy *q = (const sbx__plan_policy *)arg;
+    if (sbx__new_session() && sbx__dup(q->notice, SBX__EAR_LISTENER, 0) >= 0 &&
+        sbx__dup(q->ear_pipe, SBX__EAR_PIPE, 0) >= 0 && sbx__dup(q->ear_pipe, 2, 0) >= 0 &&
+        sbx__dup(q->ear_image, SBX__EAR_IMAGE, O_CLOEXEC) >= 0 && chdir("/") == 0) {
+        sbx__close_from(SBX__EAR_IMAGE + 1);
+        syscall(SYS_execveat, SBX__EAR_IMAGE, "", name, name + 1, SBX__AT_EMPTY_PATH);
+    }
+    sbx__quit(126);
+    return 0;
+}
+
+/* The filter may deny new processes already: then as a copy, by a call that has the password. */
+static int sbx__start_ear(sbx__plan *p) {
+    int flags = SBX__CLONE_VM | SBX__CLONE_VFORK | SBX__CLONE_PIDFD;
+    unsigned long long copy = SBX__CLONE_PIDFD | (unsigned long long)p->policy.password << 32;
+    unsigned long sync = 1; /* SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP: it runs as soon as one asks */
+    size_t stack[512];
+    if (!p->cfg.policy->kill_on_denied || p->policy.ear_image < 0) return 1;
+    syscall(SYS_ioctl, p->policy.notice, SBX__SECCOMP_NOTIF_SET_FLAGS, sync);
+    if (!p->cfg.policy->deny_spawn) {
+        p->policy.ear = clone(sbx__ear_child, stack + 512, flags, &p->policy, &p->policy.ear_fd);
+        return p->policy.ear > 0;
+    }
+
+    p->policy.ear = (int)syscall(SYS_clone, (unsigned long)copy, 0L, &p->policy.ear_fd, 0L, 0L, 0L);
+    if (p->policy.ear == 0) sbx__ear_child(&p->policy);
+    p->policy.password = 0; /* a function could read it */
+    if (p->fn) memset(p->policy.filter, 0, (size_t)p->policy.filter_size * sizeof(sbx__insn));
+    return p->policy.ear > 0;
+}
+
+/* What it needs. Where there is no program for it, the host listens as well as it can. */
+static int sbx__plan_ear(sbx__plan *p, sbx *b) {
+    if (!p->cfg.policy->kill_on_denied || !SBX__HAS_IMAGE) return 1;
+    if (syscall(SYS_getrandom, &p->policy.password, sizeof p->policy.password, 0) < 4) return 0;
+    p->policy.password |= 1; /* 0 = none */
+    p->policy.ear_image = sbx__open_ear(p->low + 2);
+    return p->policy.ear_image >= 0 &&
+           sbx__pipe(&b->fd[SBX__NOTICE], &p->policy.ear_pipe, p->low + 2) &&
+           sbx__nonblocking(b->fd[SBX__NOTICE]);
+}
+
+/* In a group nothing but Landlock stands before the files: what it cannot express is refused. */
+static int sbx__check_group(const sbx__plan *p, sbx_result *r) {
+    const sbx__plan_policy *q = &p->policy;
+    char shown[120];
+    int i;
+    if (!p->in_tree && p->fn && p->cfg.policy->kill_on_denied)
+        return sbx__refuse(r, SBX_STEP_POLICY, EINVAL,
+                           "policy.kill_on_denied: for a function only where it is contained as a "
+                           "tree");
+    for (i = 0; i < q->used && !p->in_tree; i++) {
+        const sbx__spot *spot = &q->spots[i], *around = sbx__around(q, i, spot->at);
+        int kernel = sbx__is_in(spot->at, "proc") || sbx__is_in(spot->at, "sys");
+        if (spot->kind != SBX__SPOT_TREE || !spot->named) continue;
+        sbx__plain(shown, sizeof shown, spot->at);
+        if (geteuid() == 0 && spot->write && (kernel || !*spot->at))
+            return sbx__refuse(r, SBX_STEP_POLICY, EINVAL,
+                               "policy.write = \"/%s\": root could change the kernel's settings "
+                               "there, unless it is contained as a tree",
+                               shown);
+        if (!spot->write && !spot->program && around && around->write)
+            return sbx__refuse(r, SBX_STEP_POLICY, EINVAL,
+                               "policy.read = \"/%s\" is inside a tree of policy.write: in a "
+                               "group it could be written all the same",
+                               shown);
+    }
+    return 1;
 }
 
 static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r) {
+    sbx__plan_policy *q = &p->policy;
     const sbx_policy *policy = p->cfg.policy;
-    unsigned all, most;
-    size_t size = (8 + 9 * SBX__RULES) * sizeof *p->policy.filter, writable;
-    struct stat st;
-    long version;
+    int version;
     if (!policy) return 1;
-    if (p->cfg.contain == SBX_CONTAIN_GROUP)
-        return sbx__refuse(r, SBX_STEP_POLICY, EINVAL,
-                           "policy is set, but contain = SBX_CONTAIN_GROUP leaves the host's "
-                           "processes in reach");
+    if (policy->scratch_bytes < SBX_UNLIMITED || policy->scratch_bytes > SBX_MAX_BYTES)
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
+                           "policy.scratch_bytes = %lld is out of range: 0 is the default, -1 is "
+                           "none, %lld is the most",
+                           policy->scratch_bytes, SBX_MAX_BYTES);
     if (!SBX__ARCH)
         return sbx__refuse(r, SBX_STEP_POLICY, ENOSYS,
                            "policy needs a system-call filter, which this architecture lacks here");
-    version = sbx__make_ruleset(p, &all);
-    if (p->policy.ruleset < 0)
-        return sbx__refuse(r, SBX_STEP_POLICY, errno,
-                           "policy needs Landlock (Linux 5.13, and switched on): %s",
+
+    version = sbx__landlock_version();
+    if (!sbx__plan_root(p, r) || !sbx__check_group(p, r) || !sbx__plan_rules(p, version, r))
+        return 0;
+
+    if (!sbx__plan_ear(p, b))
+        return sbx__refuse(r, SBX_STEP_IO, errno, "no descriptors for kill_on_denied: %s",
                            strerror(errno));
-
-    p->policy.filter = (sbx__insn *)SBX_REALLOC(NULL, size);
-    if (!p->policy.filter) return sbx__no_memory(r, "the policy");
+    q->filter = (sbx__insn *)SBX_REALLOC(NULL, (16 + 9 * SBX__RULES) * sizeof *q->filter);
+    if (!q->filter) return sbx__no_memory(r, "the policy");
     sbx__build_filter(p, version);
-    if (p->policy.filter_size > 256) /* jumps are bytes */
+    if (q->filter_size > 256) /* jumps are bytes */
         return sbx__refuse(r, SBX_STEP_POLICY, E2BIG, "policy: its filter has grown too long");
-
-    if (!p->fn && stat(p->path, &st) == 0 && S_ISREG(st.st_mode)) /* the host named it: */
-        sbx__allow(p->policy.ruleset, p->path, SBX__READ_TREE, NULL); /* it may run */
-    if (p->cfg.program && !sbx__allow(p->policy.ruleset, p->cfg.program->dir, SBX__READ_TREE, NULL))
-        return sbx__refuse(r, SBX_STEP_POLICY, errno, "program.dir = \"%.120s\": %s",
-                           p->cfg.program->dir, strerror(errno));
-    most = all & ~(unsigned)(SBX__MAKE_CHAR | SBX__MAKE_BLOCK);
-    if (!policy->no_system) {
-        sbx__allow_trees(p, sbx__system, SBX__READ_TREE, NULL, r);
-        if (policy->allow_network) sbx__allow_trees(p, sbx__network, SBX__READ_TREE, NULL, r);
-        sbx__allow_trees(p, sbx__devices, most & ~(unsigned)SBX__EXECUTE, NULL, r);
-    }
-    if (!sbx__allow_trees(p, policy->read, SBX__READ_TREE, "read", r)) return 0;
-    writable = (1 + sbx__count(policy->write)) * sizeof *p->policy.writable;
-    p->policy.writable = (sbx__writable *)sbx__zalloc(writable);
-    if (!p->policy.writable) return sbx__no_memory(r, "the policy");
-    if (!sbx__allow_trees(p, policy->write, most, "write", r)) return 0;
-    b->enforced |= SBX_BY_LANDLOCK | SBX_BY_SECCOMP | SBX_BY_NO_NEW_PRIVS;
+    p->one_table |= policy->kill_on_denied && !p->fn; /* the host needs the filter's descriptor */
+    q->enforced |= SBX_BY_SECCOMP | SBX_BY_NO_NEW_PRIVS | (p->in_tree ? SBX_BY_ROOT : 0);
     return 1;
 }
 
 static void sbx__policy_free_plan(sbx__plan *p) {
-    sbx__close(&p->policy.ruleset);
-    sbx__close(&p->policy.notice);
-    while (p->policy.writable_count > 0) {
-        sbx__writable *w = &p->policy.writable[--p->policy.writable_count];
-        sbx__close(&w->mounts);
-        free(w->path); /* from realpath */
+    sbx__plan_policy *q = &p->policy;
+    sbx__close(&q->ruleset);
+    sbx__close(&q->notice);
+    sbx__close(&q->ear_fd);
+    sbx__close(&q->ear_pipe);
+    sbx__close(&q->ear_image);
+    while (q->count > 0) {
+        sbx__spot *spot = &q->spots[--q->count];
+        sbx__close(&spot->fd);
+        SBX_FREE(spot->at);
+        SBX_FREE(spot->link);
     }
-    SBX_FREE(p->policy.writable);
-    SBX_FREE(p->policy.filter);
+    SBX_FREE(q->spots);
+    SBX_FREE(q->home);
+    SBX_FREE(q->tmp);
+    SBX_FREE(q->filter);
 }
 
-/* ---- child: mounts ---- */
+/* ---- child: the root. The descriptor table is the host's: nothing may stay open in it ---- */
 
-static int sbx__set_read_only(const char *path) {
-    unsigned long long attr[4] = {1, 0, 0, 0}; /* struct mount_attr: MOUNT_ATTR_RDONLY */
-    return !syscall(SBX__NR_mount_setattr, AT_FDCWD, path, SBX__AT_RECURSIVE, attr, sizeof attr);
-}
-
-/* Clones the mounts of one writable place, if it is still the one that the host opened. */
-static int sbx__clone_writable(sbx__writable *w) {
-    unsigned flags = SBX__AT_EMPTY_PATH | SBX__AT_RECURSIVE | O_CLOEXEC | SBX__OPEN_TREE_CLONE;
-    int fd = open(w->path, SBX__O_PATH | O_CLOEXEC), error;
-    struct stat st;
-    if (fd < 0) return 0;
-    if (fstat(fd, &st) != 0 || st.st_dev != w->device || st.st_ino != w->inode) errno = ESTALE;
-    else w->mounts = (int)syscall(SBX__NR_open_tree, fd, "", flags);
-    error = errno;
-    close(fd);
+/* errno stays as it was. Returns -1. */
+static int sbx__close_quietly(int fd) {
+    int error = errno;
+    if (fd >= 0) close(fd);
     errno = error;
-    return w->mounts >= 0;
+    return -1;
 }
 
-/* Writable places are cloned before everything becomes read-only, and put back afterwards. With "/"
-   among them that is everything, but not the kernel's settings. */
-static int sbx__read_only_but(const sbx__plan *p) {
-    const sbx__plan_policy *y = &p->policy;
-    int i;
-    for (i = 0; i < y->writable_count; i++)
-        if (strcmp(y->writable[i].path, "/") == 0)
-            return (sbx__set_read_only("/proc") || errno == ENOENT || errno == EINVAL) &&
-                   (sbx__set_read_only("/sys") || errno == ENOENT || errno == EINVAL);
+static int sbx__set_mount(int at, const char *path, int flags, unsigned attributes) {
+    unsigned long long attr[4]; /* struct mount_attr: set, clear, propagation, user namespace */
+    memset(attr, 0, sizeof attr);
+    attr[0] = attributes;
+    return syscall(SBX__NR_mount_setattr, at, path, flags, attr, sizeof attr) == 0;
+}
 
-    for (i = 0; i < y->writable_count; i++)
-        if (!sbx__clone_writable(&y->writable[i])) return 0;
-    if (!sbx__set_read_only("/")) return 0;
-    for (i = 0; i < y->writable_count; i++) {
-        sbx__writable *w = &y->writable[i];
-        if (syscall(SBX__NR_move_mount, w->mounts, "", AT_FDCWD, w->path,
-                    SBX__MOVE_MOUNT_FROM_FD) != 0)
-            return 0;
-        sbx__close(&w->mounts);
+static int sbx__move_mount(int mounts, int root, const char *at) {
+    long moved = syscall(SBX__NR_move_mount, mounts, "", root, at, SBX__MOVE_MOUNT_FROM_FD);
+    sbx__close_quietly(mounts);
+    return moved == 0;
+}
+
+/* What was named is opened anew, because the host's descriptor belongs to the host's mounts. If it
+   was replaced since the host looked, there is an error and no box. */
+static int sbx__open_named(const sbx__spot *spot, const char *path) {
+    int fd = open(path, SBX__O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) != 0) return sbx__close_quietly(fd);
+    if (st.st_dev == spot->device && st.st_ino == spot->inode) return fd;
+    errno = ESTALE;
+    return sbx__close_quietly(fd);
+}
+
+/* A tree or a file of the host, with all that is mounted in it: mounts of its own, which are in no
+   directory yet. */
+static int sbx__clone_mounts(const sbx__spot *spot) {
+    int mounts, fd = AT_FDCWD, flags = SBX__OPEN_TREE_CLONE | SBX__AT_RECURSIVE | O_CLOEXEC;
+    unsigned attr = SBX__MOUNT_NOSUID;
+    char path[PATH_MAX + 1];
+    strcat(strcpy(path, "/"), spot->at);
+    if (spot->named) {
+        fd = sbx__open_named(spot, path);
+        if (fd < 0) return -1;
+        path[0] = 0;
     }
-    return 1;
+    flags |= spot->named ? SBX__AT_EMPTY_PATH : AT_SYMLINK_NOFOLLOW;
+    mounts = (int)syscall(SBX__NR_open_tree, fd, path, flags);
+    if (spot->named) sbx__close_quietly(fd);
+    if (mounts < 0) return -1;
+
+    if (!spot->write) attr |= SBX__MOUNT_RDONLY; /* devices can be written all the same */
+    if (spot->kind != SBX__SPOT_DEVICE) attr |= SBX__MOUNT_NODEV;
+    flags = SBX__AT_EMPTY_PATH | SBX__AT_RECURSIVE;
+    return sbx__set_mount(mounts, "", flags, attr) ? mounts : sbx__close_quietly(mounts);
 }
 
-/* No later mount of the host shows up, and everything but the writable places becomes read-only,
-   because Landlock does not guard modes, owners and times. A function sees no /proc: its link
-   /proc/self/exe leads to the host's file, past all mounts. */
-static sbx_step sbx__policy_view(sbx__plan *p) {
-    unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-    if (syscall(SYS_unshare, SBX__CLONE_NEWNS) != 0) return SBX_STEP_POLICY;
-    if (mount("none", "/", "none", MS_REC | MS_PRIVATE, "") != 0) return SBX_STEP_POLICY;
-    if (mount("proc", "/proc", "proc", flags, "") == 0)
-        p->tree.proc = open("/proc", SBX__O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (p->tree.proc < 0 && !p->cfg.policy->no_system) return SBX_STEP_POLICY;
-    if ((p->fn || p->tree.proc < 0) && mount("none", "/proc", "tmpfs", flags, "") != 0)
-        return SBX_STEP_POLICY;
-    return sbx__read_only_but(p) ? SBX_STEP_NONE : SBX_STEP_POLICY;
+static int sbx__attach(const sbx__spot *spot, int root) {
+    int mounts = sbx__clone_mounts(spot);
+    long made = 0;
+    if (mounts < 0) return 0;
+    if (!spot->there && spot->file) made = syscall(SYS_mknodat, root, spot->at, S_IFREG | 0444, 0);
+    else if (!spot->there) made = syscall(SYS_mkdirat, root, spot->at, 0755);
+    if (made == 0) return sbx__move_mount(mounts, root, spot->at);
+    sbx__close_quietly(mounts);
+    return 0;
+}
+
+/* A directory of the root's own tmpfs that stays writable, so that all of them share its size. In
+   somebody else's tree it is a tmpfs for itself. */
+static int sbx__make_scratch(const sbx__plan *p, const sbx__spot *spot, int root) {
+    int mounts;
+    if (spot->there)
+        return mount("none", spot->at, "tmpfs", MS_NOSUID | MS_NODEV, p->policy.options) == 0 &&
+               syscall(SYS_fchmodat, root, spot->at, 01777) == 0;
+    if (syscall(SYS_mkdirat, root, spot->at, 01777) != 0) return 0;
+    mounts = (int)syscall(SBX__NR_open_tree, root, spot->at, SBX__OPEN_TREE_CLONE | O_CLOEXEC);
+    return mounts >= 0 && sbx__move_mount(mounts, root, spot->at);
+}
+
+/* The first one tells of the host's session. The others are for root, who may read them although it
+   has no capability left, and show the kernel's memory in figures. */
+static void sbx__mask_proc(int root, int all) {
+    static const char *const names[] = {"1/autogroup",  "kpagecount",  "kpageflags",
+                                        "kpagecgroup",  "slabinfo",    "timer_list",
+                                        "pagetypeinfo", "vmallocinfo", "allocinfo"};
+    int i, null, flags = SBX__OPEN_TREE_CLONE | O_CLOEXEC;
+    char path[32];
+    for (i = 0; i < (all ? 9 : 1); i++) {
+        null = (int)syscall(SBX__NR_open_tree, root, "dev/null", flags);
+        strcat(strcpy(path, "proc/"), names[i]);
+        if (null >= 0) sbx__move_mount(null, root, path);
+    }
+}
+
+/* A /proc that shows the numbers which the tree itself knows. It is also the host's eye, which
+   cannot be put out, so the host gets it even where the box does not: a function sees none, because
+   its link /proc/self/exe leads to the host's file, past all mounts. */
+static int sbx__make_proc(sbx__plan *p, int there, int root) {
+    unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY;
+    int mounted;
+    if (!there && syscall(SYS_mkdirat, root, "proc", 0555) != 0) return 0;
+    mounted = mount("proc", "proc", "proc", flags, "") == 0;
+    if (mounted) p->tree.proc = openat(root, "proc", SBX__O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (p->policy.proc) {
+        if (p->tree.proc < 0) return 0;
+        sbx__mask_proc(root, geteuid() == 0 && !p->tree.user_ns);
+        return 1;
+    }
+
+    if (there) return mount("none", "proc", "tmpfs", flags, "") == 0;
+    if (mounted && umount2("proc", MNT_DETACH) != 0) return 0;
+    return syscall(SYS_unlinkat, root, "proc", AT_REMOVEDIR) == 0;
+}
+
+static int sbx__make_spot(sbx__plan *p, const sbx__spot *spot, int root) {
+    switch (spot->kind) {
+    case SBX__SPOT_DIR: return syscall(SYS_mkdirat, root, spot->at, 0755) == 0;
+    case SBX__SPOT_LINK: return syscall(SYS_symlinkat, spot->link, root, spot->at) == 0;
+    case SBX__SPOT_SCRATCH: return sbx__make_scratch(p, spot, root);
+    case SBX__SPOT_PROC: return sbx__make_proc(p, spot->there, root);
+    default: return sbx__attach(spot, root);
+    }
+}
+
+/* A stream's /dev/null must not be on a mount of the host's, where root could change its mode. If
+   the box has none, it is opened here and taken away again. */
+static int sbx__open_own_null(sbx__plan *p, int root) {
+    char at[] = "dev/null";
+    sbx__spot null;
+    int mounts;
+    if (sbx__has_spot(&p->policy, SBX__SPOT_DEVICE, at)) return 1; /* sbx__own_null will find it */
+    memset(&null, 0, sizeof null);
+    null.at = at;
+    null.kind = SBX__SPOT_DEVICE;
+    mounts = sbx__clone_mounts(&null);
+    if (mounts < 0) return 0;
+    if (syscall(SYS_mknodat, root, "null", S_IFREG | 0444, 0) != 0) {
+        sbx__close_quietly(mounts);
+        return 0;
+    }
+    if (!sbx__move_mount(mounts, root, "null")) return 0;
+    p->null = sbx__move_up(openat(root, "null", O_RDWR | O_CLOEXEC), p->low + 2);
+    return p->null >= 0 && umount2("null", MNT_DETACH) == 0 &&
+           syscall(SYS_unlinkat, root, "null", 0) == 0;
+}
+
+/* An empty directory in memory, or the host's own root if that is one of the trees, put above the
+   root that there is. ".." goes up to it. */
+static int sbx__begin_root(const sbx__plan *p) {
+    int root = -1, from = SBX__MOVE_MOUNT_FROM_FD;
+    if (p->policy.whole) {
+        root = sbx__clone_mounts(&p->policy.spots[0]);
+        if (root >= 0 && syscall(SBX__NR_move_mount, root, "", AT_FDCWD, "/", from) != 0)
+            return sbx__close_quietly(root);
+    } else if (mount("none", "/", "tmpfs", MS_NOSUID | MS_NODEV, p->policy.options) == 0) {
+        root = open("/..", SBX__O_PATH | O_DIRECTORY | O_CLOEXEC);
+    }
+    return root >= 0 && fchdir(root) == 0 ? root : sbx__close_quietly(root);
+}
+
+/* The root becomes the root, and what was around it is gone. A machine that still runs from its
+   first file system (an initramfs) cannot exchange it: there the old one is covered for good. */
+static int sbx__finish_root(const sbx__plan *p, int root) {
+    if (!p->policy.whole && !sbx__set_mount(root, "", SBX__AT_EMPTY_PATH, SBX__MOUNT_RDONLY))
+        return 0;
+    if (p->policy.whole) /* settings of the kernel are no files, and for root a way out */
+        sbx__set_mount(root, "sys", SBX__AT_RECURSIVE, SBX__MOUNT_RDONLY);
+    if (syscall(SYS_pivot_root, ".", ".") == 0) return umount2(".", MNT_DETACH) == 0;
+    return errno == EINVAL && mount(".", "/", NULL, MS_MOVE, NULL) == 0 &&
+           syscall(SYS_chroot, ".") == 0;
+}
+
+static int sbx__make_root(sbx__plan *p, int root, int *which) {
+    const sbx__plan_policy *q = &p->policy;
+    int i;
+    for (i = q->whole; i < q->used; i++) {
+        if (sbx__make_spot(p, &q->spots[i], root)) continue;
+        *which = SBX__AT_SPOT + i;
+        return 0;
+    }
+    if (!sbx__has_spot(q, SBX__SPOT_PROC, "proc") && !sbx__make_proc(p, 0, root)) return 0;
+    return sbx__open_own_null(p, root) && sbx__finish_root(p, root);
+}
+
+/* No later mount of the host shows up in it. */
+static sbx_step sbx__policy_view(sbx__plan *p, int *which) {
+    mode_t mask = umask(0);
+    int root = -1, ok;
+    if (syscall(SYS_unshare, SBX__CLONE_NEWNS) == 0 &&
+        mount("none", "/", "none", MS_REC | MS_PRIVATE, "") == 0)
+        root = sbx__begin_root(p);
+    ok = root >= 0 && sbx__make_root(p, root, which);
+    sbx__close_quietly(root);
+    umask(mask);
+    return ok ? SBX_STEP_NONE : SBX_STEP_POLICY;
+}
+
+static const char *sbx__policy_part(const sbx__plan *p, int which, char *text, size_t room) {
+    static const char *const parts[SBX__AT_SPOT] = {"mounts of its own", "dropping privileges",
+                                                    "Landlock's rules", "the system-call filter"};
+    char shown[120];
+    if (which < SBX__AT_SPOT || which - SBX__AT_SPOT >= p->policy.used)
+        return parts[(unsigned)which % SBX__AT_SPOT];
+    sbx__plain(shown, sizeof shown, p->policy.spots[which - SBX__AT_SPOT].at);
+    snprintf(text, room, "mounts of its own (/%s)", shown);
+    return text;
 }
 
 /* ---- child: privileges, then files, then system calls ---- */
@@ -5563,15 +6401,27 @@ static int sbx__drop_privileges(void) {
     return sbx__drop_caps() && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
-/* The tree's own /proc did not exist when the host made the rules. */
+static int sbx__allow(const sbx__plan *p, const char *path, unsigned access) {
+    int fd = open(path, SBX__O_PATH | O_CLOEXEC);
+    int ok = fd >= 0 && sbx__add_rule(p->policy.ruleset, fd, access);
+    sbx__close_quietly(fd);
+    return ok;
+}
+
+/* What stands in the root can be read; what was named has its rule already. */
+static int sbx__allow_root(const sbx__plan *p) {
+    const sbx__plan_policy *q = &p->policy;
+    if (!p->cfg.policy->no_system && !sbx__allow(p, "/", SBX__READ_TREE)) return 0;
+    if (sbx__has_spot(q, SBX__SPOT_DEVICE, "dev/null") &&
+        !sbx__allow(p, "/dev", sbx__device_rights(p)))
+        return 0;
+    if (sbx__has_spot(q, SBX__SPOT_SCRATCH, "tmp") && !sbx__allow(p, "/tmp", q->rights)) return 0;
+    return !sbx__has_spot(q, SBX__SPOT_SCRATCH, "dev/shm") || sbx__allow(p, "/dev/shm", q->rights);
+}
+
 static int sbx__confine_files(const sbx__plan *p) {
-    if (!p->cfg.policy->no_system) {
-        int proc = open("/proc", SBX__O_PATH | O_CLOEXEC), ok;
-        if (proc < 0) return 0;
-        ok = sbx__add_rule(p->policy.ruleset, proc, SBX__READ_TREE);
-        close(proc);
-        if (!ok) return 0;
-    }
+    if (p->policy.ruleset < 0) return 1;
+    if (p->in_tree && !sbx__allow_root(p)) return 0;
     return syscall(SBX__NR_landlock_restrict_self, p->policy.ruleset, 0) == 0;
 }
 
@@ -5596,35 +6446,47 @@ static sbx_step sbx__policy_child(sbx__plan *p, int *which) {
     *which = 2;
     if (!sbx__confine_files(p)) return SBX_STEP_POLICY;
     *which = 3;
-    if (!sbx__set_filter(p)) return SBX_STEP_POLICY;
+    if (!sbx__set_filter(p) || !sbx__start_ear(p)) return SBX_STEP_POLICY;
     *which = 0;
     return SBX_STEP_NONE;
 }
 
-/* ---- kill_on_denied ---- */
+/* ---- kill_on_denied: the host's side ---- */
 
-/* The filter's descriptor was made in the child. Without it forbidden calls would go unheard. */
+/* The filter's descriptor was made in the child. Without it forbidden calls would just fail. */
 static void sbx__policy_begin(sbx__plan *p, sbx *b) {
+    int error = errno;
+    if (b->pid > 0) b->enforced |= p->policy.enforced;
     if (!p->cfg.policy || !p->cfg.policy->kill_on_denied) return;
-    b->fd[SBX__NOTICE] = sbx__move_up(p->policy.notice, 3);
-    p->policy.notice = -1;
-    if (b->fd[SBX__NOTICE] >= 0 || b->failure.step || b->pid <= 0) return;
-    if (!p->fn) return;
+    b->policy.listener = sbx__move_up(p->policy.notice, 3);
+    b->policy.ear_fd = sbx__move_up(p->policy.ear_fd, 3);
+    b->policy.ear = p->policy.ear;
+    p->policy.notice = p->policy.ear_fd = -1;
+    sbx__close(&p->policy.ear_pipe);
+    if (p->policy.ear_image < 0) { /* then only as well as a poll can */
+        b->fd[SBX__NOTICE] = b->policy.listener;
+        b->policy.listener = -1;
+    }
+    if (b->policy.listener >= 0 || b->fd[SBX__NOTICE] >= 0 || b->failure.step || b->pid <= 0)
+        return;
     b->failure.step = SBX_STEP_POLICY;
-    b->failure.error = EMFILE;
+    b->failure.error = error;
     b->failure.which = 3;
 }
 
-/* The child asked for something forbidden, and waits for an answer that it will not get. */
-static void sbx__policy_turn(sbx *b) {
-    struct {
-        unsigned long long id;
-        unsigned pid, flags;
-        int number;
-        unsigned rest[15];
-    } notice;
+static void sbx__policy_heard(sbx *b, const sbx__notice *notice) {
+    if (b->stopping) return;
+    b->policy.denied = notice->number;
+    b->policy.arch = notice->arch;
+    b->policy.nameless = notice->pid == 0;
+    sbx__stop(b, SBX_SAW_DENIED);
+}
+
+/* Without an ear. */
+static void sbx__policy_look(sbx *b) {
     struct pollfd one;
-    memset(&notice, 0, sizeof notice); /* struct seccomp_notif */
+    sbx__notice notice;
+    memset(&notice, 0, sizeof notice);
     one.fd = b->fd[SBX__NOTICE];
     one.events = POLLIN;
     one.revents = 0;
@@ -5633,13 +6495,57 @@ static void sbx__policy_turn(sbx *b) {
         sbx__close(&b->fd[SBX__NOTICE]);
         return;
     }
-
-    if (syscall(SYS_ioctl, b->fd[SBX__NOTICE], SBX__SECCOMP_NOTIF_RECV, &notice) == 0) {
-        if (!b->stopping) b->policy.denied = notice.number;
-        sbx__stop(b, SBX_SAW_DENIED);
-    } else if (errno != EINTR && errno != ENOENT) {
+    if (syscall(SYS_ioctl, b->fd[SBX__NOTICE], SBX__SECCOMP_NOTIF_RECV, &notice) == 0)
+        sbx__policy_heard(b, &notice);
+    else if (errno != EINTR && errno != ENOENT)
         sbx__close(&b->fd[SBX__NOTICE]); /* nobody is left to ask */
+}
+
+/* Who asked for something forbidden waits for an answer that it will not get. An ear that has ended
+   without a word was killed, which only the box could do, or died with the tree. */
+static void sbx__policy_turn(sbx *b) {
+    sbx__notice notice;
+    struct pollfd one;
+    ssize_t n;
+    if (b->policy.ear <= 0) {
+        sbx__policy_look(b);
+        return;
     }
+    memset(&notice, 0, sizeof notice);
+    n = read(b->fd[SBX__NOTICE], &notice, sizeof notice);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    one.fd = b->fd[SBX__PID1];
+    one.events = POLLIN;
+    one.revents = 0;
+    if (n == (ssize_t)sizeof notice || poll(&one, 1, 0) == 0) sbx__policy_heard(b, &notice);
+    sbx__close(&b->fd[SBX__NOTICE]);
+    b->policy.ear = 0;
+}
+
+/* The program has ended by itself. What the ear was told it has passed on when it sleeps again. */
+static void sbx__policy_settle(sbx *b) {
+    int own = sbx__tree_proc(b) >= 0, proc = own ? sbx__tree_proc(b) : sbx__open_proc(), tries;
+    char text[1024], *at;
+    for (tries = 0; tries < 100 && b->policy.ear > 0 && !b->stopping; tries++) {
+        int seen = own || !b->tree.init; /* else it has another number there */
+        size_t size = seen ? sbx__proc_read(proc, b->policy.ear, "stat", text, sizeof text) : 0;
+        at = size ? strrchr(text, ')') : NULL;
+        sbx__policy_turn(b);
+        if (at && at[1] && at[2] == 'S') break;
+        sbx__nap();
+    }
+    if (!own) sbx__close(&proc);
+}
+
+static int sbx__policy_ear(const sbx *b) { return b->policy.ear; }
+
+static void sbx__policy_free(sbx *b) {
+    struct pollfd one;
+    one.fd = b->policy.ear_fd;
+    one.events = POLLIN;
+    if (sbx__pidfd_signal(b->policy.ear_fd, SIGKILL, 0) > 0) poll(&one, 1, 1000);
+    sbx__close(&b->policy.ear_fd);
+    sbx__close(&b->policy.listener);
 }
 
 #else
@@ -5651,12 +6557,20 @@ static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r) {
                        SBX__LINUX ? "was compiled out: SBX_NO_POLICY or SBX_NO_TREE"
                                   : "only Linux can enforce it");
 }
-static sbx_step sbx__policy_view(sbx__plan *p) { return p ? SBX_STEP_NONE : SBX_STEP_POLICY; }
+static sbx_step sbx__policy_view(sbx__plan *p, int *which) {
+    return p && which ? SBX_STEP_NONE : SBX_STEP_POLICY;
+}
+static const char *sbx__policy_part(const sbx__plan *p, int which, char *text, size_t room) {
+    return p && which && text && room ? text : "";
+}
 static sbx_step sbx__policy_child(sbx__plan *p, int *which) {
     return p && which ? SBX_STEP_NONE : SBX_STEP_POLICY;
 }
 static void sbx__policy_begin(sbx__plan *p, sbx *b) { (void)p, (void)b; }
 static void sbx__policy_turn(sbx *b) { (void)b; }
+static void sbx__policy_settle(sbx *b) { (void)b; }
+static int sbx__policy_ear(const sbx *b) { return b ? 0 : 1; }
+static void sbx__policy_free(sbx *b) { (void)b; }
 static void sbx__policy_describe(const sbx *b, char *to, size_t room) {
     (void)b, (void)to, (void)room;
 }
@@ -6552,7 +7466,9 @@ SBX_API void sbx_probe(sbx_caps *caps) {
 
     cfg.processes = 0;
     cfg.policy = &policy;
-    caps->policy = sbx__works(&cfg, SBX_BY_LANDLOCK | SBX_BY_SECCOMP, caps->policy_why);
+    caps->policy = sbx__works(&cfg, SBX_BY_ROOT | SBX_BY_SECCOMP, caps->policy_why);
+    cfg.contain = SBX_CONTAIN_GROUP;
+    caps->group_policy = sbx__works(&cfg, SBX_BY_LANDLOCK | SBX_BY_SECCOMP, caps->group_policy_why);
     caps->landlock = sbx__landlock_version();
 }
 

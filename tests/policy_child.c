@@ -72,9 +72,7 @@ static long read_fd(int fd) {
     return fd < 0 ? -1 : (long)read(fd, &byte, 1);
 }
 
-static long read_path(const char *path) {
-    return read_fd(open(path, O_RDONLY | O_NONBLOCK));
-}
+static long read_path(const char *path) { return read_fd(open(path, O_RDONLY | O_NONBLOCK)); }
 
 static long list_path(const char *path) {
     DIR *dir = opendir(path);
@@ -96,7 +94,7 @@ static void set_read(char **arg) {
     struct {
         unsigned long long flags, mode, resolve;
     } how = {O_RDONLY, 0, 0};
-    int dir, fd;
+    int dir, fd, moved;
     TRY("open", read_path(secret));
     TRY("list", list_path(outside));
     TRY("openat2", read_fd((int)syscall(437, AT_FDCWD, secret, &how, sizeof how)));
@@ -129,8 +127,9 @@ static void set_read(char **arg) {
     fd = open(secret, O_PATH);
     TRY("path_fd_reopened", read_path(fd_path(fd)));
     TRY("?path_fd_dev", read_path(at("/dev/fd", fd_path(fd) + strlen("/proc/self/fd/"))));
-    TRY("change_dir", chdir(outside) < 0 ? -1 : read_path("secret"));
-    TRY("?path_fd_proc", read_path("/proc/self/cwd/secret"));
+    moved = chdir(outside) == 0;
+    TRY("change_dir", moved ? read_path("secret") : -1);
+    TRY("?path_fd_proc", moved ? read_path("/proc/self/cwd/secret") : -1);
     TRY("hard_link",
         link(fresh(outside, 'f'), at(writable, "hard")) < 0 ? -1 : read_path(at(writable, "hard")));
     TRY("hard_link_fd",
@@ -224,7 +223,7 @@ static void set_write(char **arg) {
     struct {
         unsigned long long flags, mode, resolve;
     } how = {O_WRONLY, 0, 0};
-    int fd;
+    int fd, moved;
     TRY("open", open_wr(fresh(dir, 'f'), O_WRONLY));
     TRY("open_both", open_wr(fresh(dir, 'f'), O_RDWR));
     TRY("open_append", open_wr(fresh(dir, 'f'), O_WRONLY | O_APPEND));
@@ -256,9 +255,10 @@ static void set_write(char **arg) {
     TRY("exchange",
         syscall(SYS_renameat2, AT_FDCWD, fresh(own, 'w'), AT_FDCWD, fresh(dir, 'f'), 2));
     TRY("open_self_root", open_wr(at("/proc/self/root", fresh(dir, 'f')), O_WRONLY));
-    TRY("open_cwd", chdir(dir) < 0 ? -1 : open_wr(at("/proc/self/cwd", "f60"), O_WRONLY));
-    TRY("open_in_dir", open_wr("f61", O_WRONLY));
-    TRY("create_in_dir", open_wr("new_in_dir", O_WRONLY | O_CREAT));
+    moved = chdir(dir) == 0;
+    TRY("open_cwd", moved ? open_wr(at("/proc/self/cwd", "f60"), O_WRONLY) : -1);
+    TRY("open_in_dir", moved ? open_wr("f61", O_WRONLY) : -1);
+    TRY("create_in_dir", moved ? open_wr("new_in_dir", O_WRONLY | O_CREAT) : -1);
     path = at(own, "link_to_dir");
     TRY("own_symlink", symlink(dir, path) < 0 ? -1 : open_wr(at(path, "f62"), O_WRONLY));
     TRY("dangling_symlink", symlink(at(dir, "new_dangling"), at(own, "dangling")) < 0
@@ -346,10 +346,8 @@ static long runs(const char *path, const char *const *argv, int fd, const char *
     pid_t pid = spawn();
     if (pid == 0) {
         if (!argv) argv = standard;
-        if (fd >= 0)
-            syscall(SYS_execveat, fd, path, argv, env, AT_EMPTY_PATH);
-        else
-            execve(path, (char *const *)argv, (char *const *)env);
+        if (fd >= 0) syscall(SYS_execveat, fd, path, argv, env, AT_EMPTY_PATH);
+        else execve(path, (char *const *)argv, (char *const *)env);
         _exit(100 + errno);
     }
     if (waitpid(pid, &status, 0) < 0) return -1;
@@ -752,9 +750,7 @@ static long in_child(int (*function)(const char *arg), const char *arg) {
     return errno ? -1 : 0;
 }
 
-static int chroot_child(const char *dir) {
-    return chroot(dir);
-}
+static int chroot_child(const char *dir) { return chroot(dir); }
 
 static int pivot_child(const char *dir) {
     return syscall(SYS_pivot_root, dir, dir) == 0 || errno == EINVAL ? 0 : -1;
@@ -816,7 +812,7 @@ static void set_mounts(char **arg) {
 
 /* ==== 61: the kernel: every call of the filter, with arguments that lead nowhere ============== */
 
-#define BAD    ((long)-1) /* a descriptor, a pointer, a size, a set of flags that does not exist */
+#define BAD ((long)-1) /* a descriptor, a pointer, a size, a set of flags that does not exist */
 #define NOBODY 0x7FFFFFFFL
 
 static const struct call {
@@ -897,7 +893,7 @@ static const struct call {
     {"sethostname", SYS_sethostname, {0, BAD, 0, 0, 0, 0}},
     {"setdomainname", SYS_setdomainname, {0, BAD, 0, 0, 0, 0}},
     {"syslog", SYS_syslog, {0x7FFF, 0, 0, 0, 0, 0}},
-    {"vhangup", SYS_vhangup, {0, 0, 0, 0, 0, 0}},    /* it has no terminal to hang up */
+    {"vhangup", SYS_vhangup, {0, 0, 0, 0, 0, 0}}, /* it has no terminal to hang up */
     {"ioctl", SYS_ioctl, {BAD, 0x5412, 0, 0, 0, 0}}, /* TIOCSTI */
     {"ioctl", SYS_ioctl, {BAD, 0x541C, 0, 0, 0, 0}}, /* TIOCLINUX */
     {"ioctl", SYS_ioctl, {BAD, (long)0xFFFFFFFF00005412ULL, 0, 0, 0, 0}}, /* the same */
@@ -1156,6 +1152,87 @@ static void set_flicker(char **arg) {
     TRY("socket", socket(AF_INET, SOCK_STREAM, 0));
 }
 
+static void nothing_happens(int number) { (void)number; }
+
+/* MICROSECONDS HOW: a signal comes so soon after the question that nobody may have heard it; then
+   all is over. By the program itself, or (HOW = "child") by a child. */
+static void set_dodge(char **arg) {
+    struct sigaction action;
+    struct sigevent event;
+    struct itimerspec soon;
+    timer_t timer;
+    if (strcmp(arg[1], "child") == 0) {
+        pid_t pid = fork();
+        if (pid > 0) {
+            waitpid(pid, NULL, 0);
+            return;
+        }
+    }
+    memset(&action, 0, sizeof action);
+    action.sa_handler = nothing_happens;
+    sigaction(SIGALRM, &action, NULL);
+    memset(&event, 0, sizeof event);
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGALRM;
+    memset(&soon, 0, sizeof soon);
+    soon.it_value.tv_nsec = atoi(arg[0]) * 1000L;
+    timer_create(CLOCK_MONOTONIC, &event, &timer);
+    timer_settime(timer, 0, &soon, NULL);
+    TRY("socket", socket(AF_INET, SOCK_STREAM, 0));
+    _exit(0);
+}
+
+/* Kills or stops every other process that it can, but for the first, and then asks. */
+static void set_deafen(char **arg) {
+    struct dirent *entry;
+    DIR *dir = opendir("/proc");
+    while (dir && (entry = readdir(dir)) != NULL) {
+        int pid = atoi(entry->d_name);
+        if (pid > 1 && pid != (int)getpid()) kill(pid, atoi(arg[0]));
+    }
+    if (dir) closedir(dir);
+    sleep_ms(20);
+    TRY("socket", socket(AF_INET, SOCK_STREAM, 0));
+}
+
+/* Numbers that no kernel has had yet, and the gap. */
+static void set_unknown(char **arg) {
+    static const long numbers[] = {337, 400, 423, 470, 471, 500, 600, 1000, 0xFFFF};
+    char name[32];
+    size_t i;
+    (void)arg;
+    for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        snprintf(name, sizeof name, "?call_%ld", numbers[i]);
+        TRY(name, syscall(numbers[i], 0, 0, 0, 0, 0, 0));
+    }
+}
+
+/* One call of another table: NAME is i386 or x32. */
+static void set_foreign_one(char **arg) {
+#ifdef __x86_64__
+    long result = -1;
+    if (strcmp(arg[0], "x32") == 0) result = syscall(0x40000000L | SYS_getpid);
+    else
+        __asm__ volatile("int $0x80"
+                         : "=a"(result)
+                         : "a"(20L)
+                         : "memory", "r8", "r9", "r10", "r11");
+    tell_try("?foreign", result);
+#else
+    (void)arg;
+#endif
+}
+
+static void set_nice(char **arg) {
+    struct sched_param none;
+    (void)arg;
+    memset(&none, 0, sizeof none);
+    TRY("nice", setpriority(PRIO_PROCESS, 0, 19));
+    TRY("batch", sched_setscheduler(0, 3, &none)); /* SCHED_BATCH */
+    TRY("idle", sched_setscheduler(0, 5, &none));  /* SCHED_IDLE */
+    TRY("io_idle", syscall(SYS_ioprio_set, 1, 0, 3 << 13));
+}
+
 static const struct policy_set {
     const char *name;
     int args;
@@ -1190,6 +1267,11 @@ static const struct policy_set {
     {"thread", 0, set_thread},
     {"own_filter", 0, set_own_filter},
     {"flicker", 1, set_flicker},
+    {"dodge", 2, set_dodge},
+    {"deafen", 1, set_deafen},
+    {"unknown", 0, set_unknown},
+    {"foreign_one", 1, set_foreign_one},
+    {"nice", 0, set_nice},
     {NULL, 0, NULL},
 };
 

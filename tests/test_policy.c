@@ -12,7 +12,6 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/sendfile.h>
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
@@ -20,6 +19,7 @@
 #include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/sem.h>
+#include <sys/sendfile.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -225,10 +225,10 @@ static const char *run_set(sbx_config *config, int which, const char *but) {
 }
 
 /* Under the policy none of them works. */
-#define EXPECT_BLOCKED(config)           EXPECT_STREQ("", run_set(config, WORKED, ""))
-#define EXPECT_BLOCKED_BUT(but, config)  EXPECT_STREQ("", run_set(config, WORKED, " " but " "))
+#define EXPECT_BLOCKED(config) EXPECT_STREQ("", run_set(config, WORKED, ""))
+#define EXPECT_BLOCKED_BUT(but, config) EXPECT_STREQ("", run_set(config, WORKED, " " but " "))
 /* All of them work: without a policy, or because they are harmless. */
-#define EXPECT_ALL_WORK(config)          EXPECT_STREQ("", run_set(config, FAILED, ""))
+#define EXPECT_ALL_WORK(config) EXPECT_STREQ("", run_set(config, FAILED, ""))
 #define EXPECT_ALL_WORK_BUT(but, config) EXPECT_STREQ("", run_set(config, FAILED, " " but " "))
 
 static sbx_config boxed(const sbx_policy *policy) {
@@ -280,32 +280,38 @@ UTEST(policy, a48_reads_nothing_outside) {
 }
 
 UTEST(policy, a48_zero_policy_reads_only_the_system) {
-    static const char *const secrets[] = {"/etc/shadow", "/root", "/home", "/tmp", "/var",
-                                          "/run",        "/",     "/etc",  "/dev", "/sys",
-                                          "/boot",       "/mnt",  NULL};
+    static const char *const secrets[] = {"/etc/shadow", "/etc/hostname", "/etc/fstab", "/root",
+                                          "/home",       "/var",          "/run",       "/boot",
+                                          "/mnt",        "/srv",          "/dev/shm/*", "/tmp/*",
+                                          "/sys/class",  "/sys/fs",       "/dev/tty",   NULL};
     sbx_policy policy = {0};
     sbx_config config = boxed(&policy);
     sbx_result result;
     int i;
     NEEDS_POLICY();
     for (i = 0; secrets[i]; i++) {
-        config.command =
-            test_text("if [ -d %s ]; then ls %s; else cat %s; fi >/dev/null && echo open",
-                      secrets[i], secrets[i], secrets[i]);
+        config.command = test_text("ls -ld %s >/dev/null 2>&1 && echo there", secrets[i]);
         TEST_RUN(&config, &result);
         EXPECT_STREQ_MSG("", result.out.data, secrets[i]);
         sbx_free(&result);
     }
 }
 
-/* Documented: no policy hides that a file exists, nor what stat tells about it. */
-UTEST(policy, a48_metadata_is_not_hidden) {
+/* What is not in the box does not exist: stat does not find it either. */
+UTEST(policy, a48_what_is_outside_does_not_exist) {
     world w;
     sbx_policy policy = {0};
     sbx_config config = boxed(&policy);
+    sbx_result result;
     NEEDS_POLICY();
     world_open(&w);
     config.argv = set_argv("metadata", w.outside);
+    TEST_RUN(&config, &result);
+    EXPECT_STREQ("stat ENOENT\naccess ENOENT\nreadlink ENOENT\nchange_dir ENOENT\n"
+                 "path_fd ENOENT\nend\n",
+                 result.out.data);
+    sbx_free(&result);
+    config.policy = NULL;
     EXPECT_ALL_WORK(&config);
     EXPECT_STREQ("", world_close(&w));
 }
@@ -367,7 +373,8 @@ UTEST(policy, a49_a51_read_only_trees_stay_as_they_are) {
     policy = world_policy(&w);
     config = boxed(&policy);
     config.argv = set_argv("write", w.readable, w.writable);
-    EXPECT_BLOCKED(&config);
+    /* Documented: in a directory under its /tmp a pipe with a name can be opened. */
+    EXPECT_BLOCKED_BUT("fifo", &config);
     EXPECT_STREQ("", world_close(&w));
     world_open(&w);
     config.policy = NULL;
@@ -554,10 +561,8 @@ static int bind_inet(listeners *l, int i, int family, int type) {
     int failed;
     memset(&address, 0, sizeof address);
     address.any.sa_family = (sa_family_t)family;
-    if (family == AF_INET)
-        address.four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    else
-        address.six.sin6_addr = in6addr_loopback;
+    if (family == AF_INET) address.four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    else address.six.sin6_addr = in6addr_loopback;
     l->fd[i] = socket(family, type | SOCK_CLOEXEC, 0);
     failed = bind(l->fd[i], &address.any, size) || getsockname(l->fd[i], &address.any, &size);
     snprintf(l->name[i], PATH_MAX, "%d",
@@ -949,6 +954,10 @@ static int next_call(const char **at, char *name, long *number) {
 
 static const char hidden[] = " io_uring_setup io_uring_enter io_uring_register clone3 memfd_create "
                              "memfd_secret openat2 inotify_init1 inotify_init ";
+/* Of those and of the others these are refused, but end nobody: the libc and tools try them. */
+static const char soft[] = " clone3 memfd_create memfd_secret openat2 inotify_init1 inotify_init "
+                           "fchmod fchmodat fchmodat2 chmod mknodat mknod openat open creat "
+                           "personality setpriority ioprio_set ";
 
 UTEST(policy, a61_every_forbidden_call_is_refused) {
     sbx_policy policy = {0};
@@ -995,8 +1004,8 @@ UTEST(policy, a61_every_forbidden_call_is_named_when_it_kills) {
         snprintf(index, sizeof index, "%d", i);
         config.argv = set_argv("kernel", index);
         EXPECT_STREQ("", test_run(&config, &result));
-        if (strstr(hidden, test_text(" %s ", name))) {
-            EXPECT_VERDICT(SBX_OK, result); /* runtimes try those and do without */
+        if (strstr(soft, test_text(" %s ", name))) {
+            EXPECT_VERDICT(SBX_OK, result);
         } else {
             EXPECT_VERDICT(SBX_DENIED, result);
             EXPECT_EQ_MSG(1, result.certain, name);
@@ -1055,7 +1064,8 @@ UTEST(policy, a63_a64_no_objects_that_outlive_it) {
     sbx_config config = boxed(&policy);
     NEEDS_POLICY();
     config.argv = set_argv("memory_objects");
-    EXPECT_BLOCKED(&config);
+    EXPECT_BLOCKED_BUT("shm_file", &config); /* in a /dev/shm of its own */
+    EXPECT_EQ(-1, access("/dev/shm/sbx-test-left", F_OK));
     config = unboxed(SBX_CONTAIN_GROUP);
     config.argv = set_argv("memory_objects");
     EXPECT_ALL_WORK(&config);
@@ -1218,8 +1228,8 @@ static const char *relative_paths(void *arg) {
     policy.write = write;
     TEST_MUST(chdir(w->base) == 0);
     config.cwd = "readable"; /* the box runs elsewhere, but the paths are the host's */
-    config.command = "cat secret ../outside/secret; echo x >../writable/made; echo; f=$(mktemp) && "
-                     "test -w \"$f\" && (cd \"$TMPDIR\" && pwd -P); pwd";
+    config.command = "cat secret ../outside/secret; echo x >../writable/made; echo; "
+                     "(cd \"$HOME\" && pwd -P); pwd";
     sbx_run(&config, &result);
     TEST_MUST(access("writable/made", F_OK) == 0);
     if (strcmp(result.out.data,
@@ -1281,8 +1291,7 @@ UTEST(policy, a65_a_path_that_changes_is_one_or_the_other) {
     config.command = command;
     for (i = 0; i < 25; i++) {
         EXPECT_STREQ("", test_run(&config, &result) + 0);
-        if (result.verdict == SBX_NOT_STARTED)
-            EXPECT_EQ(SBX_STEP_POLICY, (int)result.step);
+        if (result.verdict == SBX_NOT_STARTED) EXPECT_EQ(SBX_STEP_POLICY, (int)result.step);
         else {
             started++;
             EXPECT_STREQ_MSG("11\n", result.out.data, result.err.data);
@@ -1315,8 +1324,7 @@ UTEST(policy, a65_the_root_can_be_a_tree) {
     TEST_RUN(&config, &result);
     if (result.verdict != SBX_NOT_STARTED)
         EXPECT_STREQ_MSG("done\n", result.out.data, result.err.data);
-    else
-        EXPECT_EQ(SBX_STEP_POLICY, (int)result.step); /* or it says that it cannot */
+    else EXPECT_EQ(SBX_STEP_POLICY, (int)result.step); /* or it says that it cannot */
     sbx_free(&result);
     world_close(&w);
 }
@@ -1361,8 +1369,99 @@ UTEST(policy, devices_work) {
     EXPECT_ALL_WORK(&config);
 }
 
-UTEST(policy, tmpdir_is_the_first_writable_tree) {
-    static const char *const set[] = {"TMPDIR=/of/the/caller", NULL};
+/* TMPDIR is the private /tmp, HOME the first tree that can be written. The config's own win. */
+UTEST(policy, home_and_tmpdir) {
+    static const char *const set[] = {"TMPDIR=/of/the/caller", "HOME=/too", NULL};
+    world w;
+    sbx_policy policy;
+    sbx_config config;
+    sbx_result result;
+    int inherit;
+    NEEDS_POLICY();
+    world_open(&w);
+    policy = world_policy(&w);
+    for (inherit = 0; inherit < 2; inherit++) {
+        config = boxed(&policy);
+        config.inherit_env = inherit;
+        policy.write = w.write;
+        config.command = "f=$(mktemp) && echo x >$f && echo $TMPDIR $HOME; cd && pwd";
+        TEST_RUN(&config, &result);
+        EXPECT_STREQ(test_text("/tmp %s\n%s\n", w.writable, w.writable), result.out.data);
+        sbx_free(&result);
+        config.command = "echo $TMPDIR $HOME";
+        config.env = set;
+        TEST_RUN(&config, &result);
+        EXPECT_STREQ("/of/the/caller /too\n", result.out.data);
+        sbx_free(&result);
+        config.env = NULL;
+        policy.write = NULL;
+        TEST_RUN(&config, &result);
+        EXPECT_STREQ("/tmp /tmp\n", result.out.data);
+        sbx_free(&result);
+    }
+    EXPECT_STREQ("", world_close(&w));
+}
+
+/* ==== A root of its own ======================================================================= */
+
+/* Runs a shell command under the policy; what it printed, with its errors. */
+static const char *in_box(const sbx_policy *policy, const char *cwd, const char *command) {
+    static char text[4096];
+    sbx_config config = boxed(policy);
+    sbx_result result;
+    unsigned long mounts = host_mounts();
+    const char *flaw;
+    config.cwd = cwd;
+    config.err = SBX_MERGE;
+    config.command = command;
+    flaw = test_run(&config, &result);
+    snprintf(text, sizeof text, "%s%s", result.verdict == SBX_OK ? "" : result.message,
+             result.out.data);
+    sbx_free(&result);
+    if (*flaw) return flaw;
+    return mounts == host_mounts() ? text : "the host's mounts changed";
+}
+
+UTEST(policy, root_holds_what_the_manual_says) {
+    sbx_policy policy = {0};
+    const char *got;
+    NEEDS_POLICY();
+    got = in_box(&policy, NULL,
+                 "ls /dev; echo; ls -A /tmp /dev/shm; echo /proc/[0-9]*; "
+                 "(echo x >/x) 2>/dev/null || echo fixed; "
+                 "(echo x >/etc/x) 2>/dev/null || echo fixed; pwd");
+    EXPECT_STREQ("fd\nfull\nnull\nrandom\nshm\nstderr\nstdin\nstdout\nurandom\nzero\n\n"
+                 "/dev/shm:\n\n/tmp:\n/proc/1 /proc/2\nfixed\nfixed\n/tmp\n",
+                 got);
+    policy.no_system = 1; /* and so there is nothing at all, not even a directory to look at */
+    policy.read = NULL;
+    got = in_box(&policy, NULL, "exit 0");
+    EXPECT_TRUE_MSG(strstr(got, "cannot be run") != NULL, got);
+}
+
+/* What it leaves there is gone with it, and nobody else sees it. */
+UTEST(policy, root_scratch_is_private_and_bounded) {
+    sbx_policy policy = {0};
+    char name[64];
+    NEEDS_POLICY();
+    snprintf(name, sizeof name, "sbx-scratch-%d", (int)getpid());
+    EXPECT_STREQ("two\n",
+                 in_box(&policy, NULL,
+                        test_text("echo one >/tmp/%s; echo two >/dev/shm/%s; cat /dev/shm/%s", name,
+                                  name, name)));
+    EXPECT_EQ(-1, access(test_text("/tmp/%s", name), F_OK));
+    EXPECT_EQ(-1, access(test_text("/dev/shm/%s", name), F_OK));
+    policy.scratch_bytes = 1 << 20; /* of both together */
+    EXPECT_STREQ("600\nfull\n",
+                 in_box(&policy, NULL,
+                        "head -c 614400 /dev/zero >/tmp/a && expr $(wc -c </tmp/a) / 1024; "
+                        "head -c 614400 /dev/zero 2>/dev/null >/dev/shm/b || echo full"));
+    policy.scratch_bytes = -2;
+    EXPECT_TRUE(strstr(in_box(&policy, NULL, "exit 0"), "policy.scratch_bytes = -2") != NULL);
+}
+
+/* A file in the private /tmp can be run, and is not lent more rights. */
+UTEST(policy, root_cwd_has_to_be_in_the_box) {
     world w;
     sbx_policy policy;
     sbx_config config;
@@ -1370,23 +1469,128 @@ UTEST(policy, tmpdir_is_the_first_writable_tree) {
     NEEDS_POLICY();
     world_open(&w);
     policy = world_policy(&w);
+    EXPECT_STREQ(test_text("%s/sub\n", w.readable),
+                 in_box(&policy, test_text("%s/sub", w.readable), "pwd"));
+    EXPECT_STREQ("/usr\n", in_box(&policy, "/usr", "pwd"));
+    EXPECT_STREQ("/tmp\n", in_box(&policy, "/tmp", "pwd"));
     config = boxed(&policy);
-    config.command = "f=$(mktemp) && echo x >$f && echo $TMPDIR";
+    config.command = "exit 0";
+    config.cwd = w.outside;
     TEST_RUN(&config, &result);
-    EXPECT_STREQ(test_text("%s\n", w.writable), result.out.data);
-    sbx_free(&result);
-    config.command = "echo $TMPDIR";
-    config.env = set;
-    TEST_RUN(&config, &result);
-    EXPECT_STREQ("/of/the/caller\n", result.out.data);
-    sbx_free(&result);
-    config.env = NULL;
-    policy.write = NULL;
-    config.command = "echo \"[$TMPDIR]\"";
-    TEST_RUN(&config, &result);
-    EXPECT_STREQ("[]\n", result.out.data);
+    EXPECT_VERDICT(SBX_NOT_STARTED, result);
+    EXPECT_EQ(SBX_STEP_CWD, (int)result.step);
+    EXPECT_TRUE_MSG(strstr(result.message, "the policy does not show it") != NULL, result.message);
     sbx_free(&result);
     EXPECT_STREQ("", world_close(&w));
+}
+
+/* Links on the way to a tree are there as well, and lead to the same place. */
+UTEST(policy, root_has_the_links_on_the_way) {
+    world w;
+    char base[PATH_MAX], path[PATH_MAX + 64];
+    const char *list[3] = {NULL, NULL, NULL};
+    sbx_policy policy = {0};
+    NEEDS_POLICY();
+    world_open(&w);
+    snprintf(base, sizeof base, "%s", w.base);
+    ASSERT_EQ(0, mkdir(test_text("%s/var", base), 0755));
+    ASSERT_EQ(0, mkdir(test_text("%s/var/home", base), 0755));
+    ASSERT_EQ(0, mkdir(test_text("%s/var/home/a user", base), 0755));
+    ASSERT_EQ(0, symlink("var/home", test_text("%s/home", base)));
+    ASSERT_EQ(0, symlink(test_text("%s/home/a user", base), test_text("%s/me", base)));
+    snprintf(path, sizeof path, "%s/me", base);
+    list[0] = path;
+    policy.write = list;
+    EXPECT_STREQ(test_text("x\nx\n%s/var/home/a user\n", base),
+                 in_box(&policy, NULL,
+                        test_text("cd %s/me && echo x >f; cat '%s/home/a user/f' "
+                                  "'%s/var/home/a user/f'; cd; pwd; ls %s/outside 2>/dev/null; :",
+                                  base, base, base, base)));
+    EXPECT_EQ(0, access(test_text("%s/var/home/a user/f", base), F_OK));
+    /* A loop is an error that names the path. */
+    ASSERT_EQ(0, symlink("loop", test_text("%s/loop", base)));
+    snprintf(path, sizeof path, "%s/loop", base);
+    EXPECT_TRUE(strstr(in_box(&policy, NULL, "exit 0"), "policy.write[0]") != NULL);
+    EXPECT_STREQ("", world_close(&w));
+}
+
+/* The innermost of the named trees decides. */
+UTEST(policy, root_trees_in_trees) {
+    world w;
+    char inner[PATH_MAX + 64], deeper[PATH_MAX + 80];
+    const char *write[3] = {NULL, NULL, NULL}, *read[2] = {NULL, NULL};
+    sbx_policy policy = {0};
+    NEEDS_POLICY();
+    world_open(&w);
+    snprintf(inner, sizeof inner, "%s/inner", w.writable);
+    snprintf(deeper, sizeof deeper, "%s/inner/deeper", w.writable);
+    ASSERT_EQ(0, mkdir(inner, 0755));
+    ASSERT_EQ(0, mkdir(deeper, 0755));
+    write[0] = w.writable;
+    write[1] = deeper;
+    read[0] = inner;
+    policy.write = write;
+    policy.read = read;
+    EXPECT_STREQ("a\nc\n", in_box(&policy, NULL,
+                                  test_text("exec 2>/dev/null; cd %s; echo >x && echo a; "
+                                            "(echo >inner/x) && echo b; echo >inner/deeper/x && "
+                                            "echo c; mv inner elsewhere && echo d; :",
+                                            w.writable)));
+    EXPECT_STREQ("", world_close(&w));
+}
+
+UTEST(policy, root_takes_64_paths) {
+    world w;
+    char base[PATH_MAX], paths[64][PATH_MAX + 16];
+    const char *read[65] = {NULL}, *write[65] = {NULL};
+    sbx_policy policy = {0};
+    int i;
+    NEEDS_POLICY();
+    world_open(&w);
+    snprintf(base, sizeof base, "%s", w.base);
+    for (i = 0; i < 64; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/d%02d", base, i);
+        ASSERT_EQ(0, mkdir(paths[i], 0755));
+        if (i % 2) write[i / 2] = paths[i];
+        else read[i / 2] = paths[i];
+    }
+    policy.read = read;
+    policy.write = write;
+    EXPECT_STREQ("32\n", in_box(&policy, NULL,
+                                test_text("exec 2>/dev/null; n=0; for d in %s/d??; do "
+                                          "(echo x >$d/x) && n=$((n+1)); done; echo $n",
+                                          base)));
+    EXPECT_EQ(0, access(test_text("%s/x", paths[63]), F_OK));
+    EXPECT_EQ(-1, access(test_text("%s/x", paths[62]), F_OK));
+    EXPECT_STREQ("", world_close(&w));
+}
+
+/* With "/" to read all of it can be read, and nothing of it written. */
+UTEST(policy, root_can_be_the_hosts_to_read) {
+    world w;
+    const char *list[] = {"/", NULL}, *write[] = {NULL, NULL};
+    sbx_policy policy = {0};
+    NEEDS_POLICY();
+    world_open(&w);
+    policy.read = list;
+    write[0] = w.writable;
+    policy.write = write;
+    EXPECT_STREQ("secretok\nfixed\nfine\n/proc/1 /proc/2\n",
+                 in_box(&policy, w.outside,
+                        test_text("exec 2>/dev/null; cat secret; echo x >%s/x && echo ok; "
+                                  "(echo x >x) || echo fixed; f=$(mktemp) && echo >$f && "
+                                  "echo x >/dev/null && echo fine; echo /proc/[0-9]*",
+                                  w.writable)));
+    EXPECT_STREQ("", world_close(&w));
+}
+
+/* Settings and figures that are for root, and what tells of the host's session. */
+UTEST(policy, root_of_its_own_hides_the_kernels_figures) {
+    sbx_policy policy = {0};
+    NEEDS_POLICY();
+    EXPECT_STREQ("0\n", in_box(&policy, NULL,
+                               "cd /proc; cat kpagecount kpageflags slabinfo vmallocinfo "
+                               "timer_list 1/autogroup 2>/dev/null | head -c 100 | wc -c"));
 }
 
 UTEST(policy, deny_spawn_stops_processes_only) {
@@ -1429,9 +1633,8 @@ UTEST(policy, kill_on_denied_tells_the_call) {
         EXPECT_EQ(1, result.certain);
         EXPECT_EQ(-1, result.exit_code);
         EXPECT_STREQ("before\n", result.out.data);
-        EXPECT_STREQ(test_text("'echo before; unshare -U true; echo after' was killed for a forbidden system call: "
-                           "unshare (number %ld)",
-                               (long)SYS_unshare),
+        EXPECT_STREQ(test_text("'%s' was killed for a forbidden system call: unshare (number %ld)",
+                               config.command, (long)SYS_unshare),
                      result.message);
         sbx_free(&result);
     }
@@ -1450,9 +1653,7 @@ UTEST(policy, kill_on_denied_tells_the_call) {
     sbx_free(&result);
 }
 
-static int file_is_there(void *path) {
-    return access((const char *)path, F_OK) == 0;
-}
+static int file_is_there(void *path) { return access((const char *)path, F_OK) == 0; }
 
 /* The host looks too late: who asked for something forbidden is gone. It goes on listening. */
 UTEST(policy, kill_on_denied_cannot_be_switched_off) {
@@ -1475,6 +1676,149 @@ UTEST(policy, kill_on_denied_cannot_be_switched_off) {
     sbx_finish(box, &result);
     EXPECT_VERDICT(SBX_DENIED, result);
     sbx_free(&result);
+    world_close(&w);
+}
+
+/* A notice that a signal takes back before anybody has read it is an attempt all the same. */
+UTEST(policy, kill_on_denied_is_not_dodged_by_signals) {
+    static const char *const times[] = {"1", "6", "12", "25", "50", "100"};
+    sbx_policy policy = {0};
+    sbx_config config = boxed(&policy);
+    sbx_result result;
+    int i, contain;
+    NEEDS_POLICY();
+    policy.kill_on_denied = 1;
+    for (contain = SBX_CONTAIN_AUTO; contain <= SBX_CONTAIN_GROUP; contain++)
+        for (i = 0; i < 24; i++) {
+            config.contain = (sbx_contain)contain;
+            config.argv = set_argv("dodge", times[i % 6], i % 4 ? "itself" : "child");
+            TEST_RUN(&config, &result);
+            EXPECT_VERDICT(SBX_DENIED, result);
+            EXPECT_EQ(1, result.certain);
+            sbx_free(&result);
+        }
+}
+
+/* Who listens for forbidden calls is in the box, too: to end or to stop it does not help. */
+UTEST(policy, kill_on_denied_cannot_be_made_deaf) {
+    static const int numbers[] = {SIGKILL, SIGSTOP, SIGTERM};
+    sbx_policy policy = {0};
+    sbx_config config = boxed(&policy);
+    sbx_result result;
+    size_t i;
+    NEEDS_POLICY();
+    policy.kill_on_denied = 1;
+    for (i = 0; i < 3; i++) {
+        config.argv = set_argv("deafen", test_text("%d", numbers[i]));
+        config.timeout_ms = numbers[i] == SIGSTOP ? 1000 : 20000; /* it waits to be heard */
+        TEST_RUN(&config, &result);
+        if (numbers[i] != SIGSTOP || result.verdict != SBX_TIMED_OUT)
+            EXPECT_VERDICT(SBX_DENIED, result);
+        EXPECT_TRUE(strstr(result.out.data, "socket") == NULL);
+        sbx_free(&result);
+    }
+}
+
+/* It is nobody's child, is not waited for, and does not keep a box alive. */
+UTEST(policy, kill_on_denied_is_not_noticed) {
+    sbx_policy policy = {0};
+    sbx_config config = boxed(&policy);
+    sbx_result result;
+    NEEDS_POLICY();
+    policy.kill_on_denied = 1;
+    config.command = "sleep 0.01 & wait; echo waited; set -- /proc/[0-9]*; echo $# >&2; "
+                     "trap '' TERM; kill -TERM -1; echo alive";
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_STREQ("waited\nalive\n", result.out.data);
+    sbx_free(&result);
+    policy.deny_spawn = 1;
+    config.command = "echo alone; wait; echo waited";
+    TEST_RUN(&config, &result);
+    EXPECT_STREQ("alone\nwaited\n", result.out.data);
+    sbx_free(&result);
+}
+
+/* Other tables of calls, and ways round the filter, are no accident. */
+UTEST(policy, kill_on_denied_ends_foreign_calls) {
+    sbx_policy policy = {0};
+    sbx_config config = boxed(&policy);
+    sbx_result result;
+    NEEDS_POLICY();
+    policy.kill_on_denied = 1;
+#ifdef __x86_64__
+    config.argv = set_argv("foreign_one", "x32");
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_DENIED, result);
+    EXPECT_TRUE_MSG(strstr(result.message, "x32") != NULL, result.message);
+    sbx_free(&result);
+    config.argv = set_argv("foreign_one", "i386");
+    TEST_RUN(&config, &result);
+    if (result.verdict != SBX_CRASHED) { /* a kernel without them */
+        EXPECT_VERDICT(SBX_DENIED, result);
+        EXPECT_TRUE_MSG(strstr(result.message, "another kind") != NULL, result.message);
+    }
+    sbx_free(&result);
+#endif
+    config.argv = set_argv("unknown"); /* but what does not exist does not exist */
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_TRUE_MSG(strstr(result.out.data, "?call_470 ENOSYS\n") != NULL, result.out.data);
+    EXPECT_TRUE_MSG(strstr(result.out.data, "worked") == NULL, result.out.data);
+    sbx_free(&result);
+}
+
+/* Who hardly gets the CPU could keep a pipe's lock, and with it the host. */
+UTEST(policy, a58_makes_nobody_slower_than_he_is) {
+    sbx_policy policy = {0};
+    sbx_config config = boxed(&policy);
+    NEEDS_POLICY();
+    config.argv = set_argv("nice");
+    EXPECT_BLOCKED(&config);
+    config.policy = NULL;
+    EXPECT_ALL_WORK(&config);
+}
+
+/* What the libc and tools try by themselves does not end them. */
+UTEST(policy, kill_on_denied_spares_honest_programs) {
+    static const char *const commands[] = {
+        "ls -l / /usr >/dev/null",
+        "id >/dev/null",
+        "tar cf - /etc/passwd 2>/dev/null | tar tf - >/dev/null",
+        "git init -q r && cd r && git -c user.name=N -c user.email=e commit -q --allow-empty -m x "
+        "&& "
+        "git log --oneline >/dev/null && git clone -q . ../c",
+        "java -version 2>/dev/null",
+        "sqlite3 x.db 'create table t(a); insert into t values(1)'",
+        "/usr/bin/python3 -c ''",
+        "nice true 2>/dev/null",
+        "perl -e 1",
+        "df >/dev/null",
+        "mktemp >/dev/null",
+        NULL};
+    world w;
+    sbx_policy policy;
+    sbx_config config;
+    sbx_result result;
+    char name[64];
+    int i;
+    NEEDS_POLICY();
+    world_open(&w);
+    policy = world_policy(&w);
+    policy.kill_on_denied = 1;
+    for (i = 0; commands[i]; i++) {
+        size_t size = strcspn(commands[i], " ");
+        snprintf(name, sizeof name, "%s%.*s", *commands[i] == '/' ? "" : "/usr/bin/", (int)size,
+                 commands[i]);
+        if (access(name, X_OK) < 0) continue;
+        config = boxed(&policy);
+        config.command = commands[i];
+        config.cwd = w.writable;
+        config.timeout_ms = 60000;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        sbx_free(&result);
+    }
     world_close(&w);
 }
 
@@ -1642,9 +1986,7 @@ typedef struct tried {
     unsigned caps[6];
 } tried;
 
-static void *nothing(void *arg) {
-    return arg;
-}
+static void *nothing(void *arg) { return arg; }
 
 /* As much as a decoder that was taken over could try. arg: the host's pid. */
 static int try_everything(void *arg, void *ret, size_t size) {
@@ -1745,7 +2087,7 @@ UTEST(policy, call_obeys_the_same_policy) {
     policy.no_system = 1;
     EXPECT_STREQ("", call(&config, open_passwd, word, NULL, 0, &result));
     EXPECT_VERDICT(SBX_NO_RESULT, result);
-    EXPECT_STREQ(test_text("no file: errno %d", EACCES), result.message);
+    EXPECT_STREQ(test_text("no file: errno %d", ENOENT), result.message);
     sbx_free(&result);
     policy.kill_on_denied = 1;
     EXPECT_STREQ("", call(&config, make_socket, NULL, NULL, 0, &result));
@@ -1950,9 +2292,7 @@ static void *slow_call(void *arg) {
     return NULL;
 }
 
-static int flag_is_up(void *flag) {
-    return *(volatile int *)flag != 0;
-}
+static int flag_is_up(void *flag) { return *(volatile int *)flag != 0; }
 
 UTEST(policy, call_cannot_spoil_anothers_result) {
     sbx_policy policy = {0};
@@ -2047,8 +2387,7 @@ static const char *nothing_runs(sbx_policy *policy, const char *dir, const char 
         policy->kill_on_denied = round / 2;
         config.argv = round % 2 ? NULL : test_child_argv("touch", marker);
         test_host_save(&before);
-        if (round % 2)
-            sbx_call(&config, leave_mark, ran, NULL, 0, &result);
+        if (round % 2) sbx_call(&config, leave_mark, ran, NULL, 0, &result);
         else {
             const char *const argv[] = {test_child(), "touch", marker, NULL};
             config.argv = argv;
@@ -2069,6 +2408,21 @@ static const char *nothing_runs(sbx_policy *policy, const char *dir, const char 
     return "";
 }
 
+static const char *program_is_refused(sbx_policy *policy, const char *dir, const char *needle) {
+    const char *marker = test_text("%s/marker", dir);
+    const char *const argv[] = {test_child(), "touch", marker, NULL};
+    sbx_config config = boxed(policy);
+    sbx_result result;
+    config.argv = argv;
+    sbx_run(&config, &result);
+    TEST_MUST(access(marker, F_OK) < 0);
+    if (result.verdict != SBX_NOT_STARTED || result.step != SBX_STEP_POLICY ||
+        !strstr(result.message, needle))
+        return test_text("%s: %s", sbx_verdict_name(result.verdict), result.message);
+    sbx_free(&result);
+    return "";
+}
+
 static const char *probe_says_no(const char *needle) {
     sbx_caps caps;
     sbx_probe(&caps);
@@ -2083,10 +2437,8 @@ static const char *refused_when_broken(void *arg) {
     sbx_policy policy = {0};
     policy.write = write;
     test_tmpdir(dir);
-    if (!break_call(b))
-        flaw = "no filter for the test";
-    else
-        flaw = nothing_runs(&policy, dir, b->needle);
+    if (!break_call(b)) flaw = "no filter for the test";
+    else flaw = nothing_runs(&policy, dir, b->needle);
     if (!*flaw && !b->only_write) flaw = probe_says_no(b->needle);
     test_remove_tree(dir);
     return *flaw ? test_text("%s: %s", b->what, flaw) : "";
@@ -2094,16 +2446,16 @@ static const char *refused_when_broken(void *arg) {
 
 UTEST(policy, a_missing_piece_is_named_and_nothing_runs) {
     static const broken cases[] = {
-        {"no Landlock", 444, ENOSYS, 0, 0, 0, 0, 0, "Landlock"},
-        {"Landlock off", 444, EOPNOTSUPP, 0, 0, 0, 0, 0, "Landlock"},
-        {"no rules", 445, EINVAL, 0, 0, 0, 0, 0, "policy"},
+        {"no rules", 445, EINVAL, 0, 0, 0, 0, 0, "Landlock"},
         {"no restriction", 446, EPERM, 0, 0, 0, 0, 0, "Landlock"},
         {"no filters", SYS_seccomp, ENOSYS, 0, 0, 0, 0, 0, "filter"},
         {"no mount_setattr", 442, ENOSYS, 0, 0, 0, 0, 0, "mounts"},
         {"no open_tree", 428, ENOSYS, 0, 0, 0, 1, 0, "mounts"},
         {"no move_mount", 429, EPERM, 0, 0, 0, 1, 0, "mounts"},
         {"no mount", SYS_mount, EPERM, 0, 0, 0, 0, 0, "mounts"},
+        {"no new root", SYS_pivot_root, EPERM, 0, 0, 0, 0, 0, "mounts"},
         {"no mount namespace", SYS_unshare, EPERM, 0, CLONE_NEWNS, CLONE_NEWNS, 0, 0, "mounts"},
+        {"no namespaces", SYS_unshare, EPERM, 0, 0, 0, 0, 0, "namespace"},
         {"no PID namespace", SYS_unshare, EPERM, 0, CLONE_NEWPID, CLONE_NEWPID, 0, 0, "namespace"},
         {"no capset", SYS_capset, EPERM, 0, 0, 0, 0, 0, "policy"},
         {"no securebits", SYS_prctl, EPERM, 0, 0xFF, PR_SET_SECUREBITS, 0, 1, "privileges"},
@@ -2184,29 +2536,28 @@ static const char *with_masked_proc(void *arg) {
     if (mount("none", "/proc/sys", "tmpfs", 0, NULL) < 0) return "it cannot be switched off";
     if (!enter_user_namespace(CLONE_NEWNS)) return "no namespace to begin with"; /* locks it */
     test_tmpdir(dir);
-    flaw = nothing_runs(&policy, dir, "mounts");
+    flaw = program_is_refused(&policy, dir, "mounts of its own (/proc)");
     test_remove_tree(dir);
-    if (!*flaw) flaw = probe_says_no("mounts");
+    if (!*flaw) flaw = probe_says_no("/proc");
     if (*flaw) return flaw;
     config.command = "exit 3"; /* the tree needs no /proc of its own */
     sbx_run(&config, &result);
     TEST_MUST(result.exit_code == 3 && result.enforced & SBX_BY_TREE);
     sbx_free(&result);
-    policy.no_system = 1; /* and who needs no /proc gets the rest; but not the host's */
-    config = boxed(&policy);
-    snprintf(host, sizeof host, "/proc/%d", (int)getpid());
-    if (!test_has_call()) return "";
-    sbx_call(&config, look_around, host, &s, sizeof s, &result);
-    if (result.verdict != SBX_NOT_STARTED) {
-        TEST_MUST(result.verdict == SBX_OK);
-        TEST_MUST(!s.system);
+    for (policy.no_system = 0; policy.no_system < 2; policy.no_system++) {
+        config = boxed(&policy); /* a function sees no /proc anyway; but not the host's */
+        snprintf(host, sizeof host, "/proc/%d", (int)getpid());
+        if (!test_has_call()) return "";
+        sbx_call(&config, look_around, host, &s, sizeof s, &result);
+        if (result.verdict != SBX_OK) return test_text("%s", result.message);
+        TEST_MUST(s.system == !policy.no_system);
         TEST_MUST(!s.host_process);
+        sbx_free(&result);
     }
-    sbx_free(&result);
     return "";
 }
 
-UTEST(policy, with_a_masked_proc_nothing_runs) {
+UTEST(policy, with_a_masked_proc_no_program_runs) {
     const char *got;
     NEEDS_POLICY();
     got = test_in_copy(with_masked_proc, NULL);
@@ -2214,17 +2565,191 @@ UTEST(policy, with_a_masked_proc_nothing_runs) {
     EXPECT_STREQ("", got);
 }
 
-UTEST(policy, the_group_is_not_enough) {
+/* Landlock is the second lock: where it is missing, root and filter are the policy. */
+static const char *without_landlock(void *arg) {
+    const unsigned all = SBX_BY_TREE | SBX_BY_ROOT | SBX_BY_SECCOMP | SBX_BY_NO_NEW_PRIVS;
+    const broken *b = (const broken *)arg;
+    world w;
+    sbx_policy policy;
+    sbx_config config;
+    sbx_result result;
+    sbx_caps caps;
+    if (!break_call(b)) return "no filter for the test";
+    world_open(&w);
+    policy = world_policy(&w);
+    config = boxed(&policy);
+    config.argv = set_argv("read", w.outside, w.readable, w.writable);
+    config.cwd = w.readable;
+    if (*run_set(&config, WORKED, "")) return "it reads what is outside";
+    config.argv = set_argv("write", w.outside, w.writable);
+    if (*run_set(&config, WORKED, "")) return "it changes what is outside";
+    config.argv = test_child_argv("exit", "3");
+    sbx_run(&config, &result);
+    TEST_MUST(result.exit_code == 3 && (result.enforced & all) == all);
+    TEST_MUST(!(result.enforced & SBX_BY_LANDLOCK));
+    sbx_free(&result);
+    config.contain = SBX_CONTAIN_GROUP; /* but in a group there is nothing else */
+    sbx_run(&config, &result);
+    TEST_MUST(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_POLICY);
+    TEST_MUST(strstr(result.message, "Landlock") != NULL);
+    sbx_free(&result);
+    sbx_probe(&caps);
+    TEST_MUST(caps.policy && !caps.landlock && !caps.group_policy);
+    return world_close(&w);
+}
+
+UTEST(policy, without_landlock_the_rest_holds) {
+    static const broken cases[] = {{"no Landlock", 444, ENOSYS, 0, 0, 0, 0, 0, ""},
+                                   {"Landlock off", 444, EOPNOTSUPP, 0, 0, 0, 0, 0, ""}};
+    size_t i;
+    NEEDS_POLICY();
+    if (!ARCH) UTEST_SKIP("the test's own filter is not for this architecture");
+    for (i = 0; i < 2; i++)
+        EXPECT_STREQ("", test_in_copy(without_landlock, (void *)(size_t)&cases[i]));
+}
+
+/* ==== In a group: Landlock and the filter alone =============================================== */
+
+#define NEEDS_GROUP_POLICY()                                                                       \
+    do {                                                                                           \
+        if (!test_has_policy()) UTEST_SKIP("built without policies");                              \
+        if (syscall(444, NULL, 0, 1) < 1) UTEST_SKIP("no Landlock");                               \
+    } while (0)
+
+UTEST(policy, group_files) {
+    world w;
+    sbx_policy policy;
+    sbx_config config;
+    NEEDS_GROUP_POLICY();
+    world_open(&w);
+    policy = world_policy(&w);
+    config = boxed(&policy);
+    config.contain = SBX_CONTAIN_GROUP;
+    config.cwd = w.readable;
+    config.argv = set_argv("read", w.outside, w.readable, w.writable);
+    EXPECT_BLOCKED(&config);
+    config.cwd = NULL;
+    config.argv = set_argv("write", w.readable, w.writable);
+    EXPECT_BLOCKED(&config);
+    config.argv = set_argv("exec", w.outside, w.readable, w.writable);
+    EXPECT_BLOCKED(&config);
+    config.argv = set_argv("set_id", w.writable);
+    EXPECT_BLOCKED(&config);
+    config.argv = set_argv("nodes", w.writable);
+    EXPECT_BLOCKED(&config);
+    EXPECT_STREQ("", world_close(&w));
+    world_open(&w); /* every file is tried once */
+    config.argv = set_argv("write", w.outside, w.writable);
+    EXPECT_BLOCKED(&config);
+    config.argv = set_argv("own", w.writable); /* modes, times and owners stay, also here */
+    EXPECT_ALL_WORK_BUT("chmod  utime  chown", &config);
+    config.argv = set_argv("metadata", w.outside); /* and stat shows what exists */
+    EXPECT_ALL_WORK(&config);
+    EXPECT_STREQ("", world_close(&w));
+}
+
+UTEST(policy, group_network_and_kernel) {
+    world w;
+    listeners l;
+    const char *argv[12];
+    sbx_policy policy = {0};
+    sbx_config config = boxed(&policy);
+    NEEDS_GROUP_POLICY();
+    world_open(&w);
+    config.contain = SBX_CONTAIN_GROUP;
+    ASSERT_TRUE(listeners_open(&l, w.writable));
+    use_listeners(&config, argv, &l);
+    EXPECT_BLOCKED(&config);
+    EXPECT_EQ(0, listeners_close(&l));
+    config.argv = set_argv("families");
+    EXPECT_BLOCKED_BUT("pair_1_1  pair_1_5", &config);
+    config.argv = set_argv("kernel");
+    EXPECT_BLOCKED(&config);
+    config.argv = set_argv("foreign");
+    EXPECT_BLOCKED(&config);
+    config.argv = set_argv("namespaces");
+    EXPECT_BLOCKED(&config);
+    config.argv = set_argv("mounts", w.writable);
+    EXPECT_BLOCKED(&config);
+    config.argv = set_argv("become");
+    EXPECT_BLOCKED(&config);
+    config.argv = set_argv("pairs");
+    EXPECT_ALL_WORK(&config);
+    config.argv = set_argv("devices");
+    EXPECT_ALL_WORK(&config);
+    EXPECT_STREQ("", world_close(&w));
+}
+
+UTEST(policy, group_processes) {
+    pid_t victim;
+    sbx_policy policy = {0};
+    sbx_config config = boxed(&policy);
+    char number[16];
+    NEEDS_GROUP_POLICY();
+    if (syscall(444, NULL, 0, 1) < 6) UTEST_SKIP("before version 6 Landlock lets signals out");
+    config.contain = SBX_CONTAIN_GROUP;
+    victim = victim_start();
+    snprintf(number, sizeof number, "%d", (int)victim);
+    config.argv = set_argv("process", number);
+    /* They can be seen. kill(-1) says so whoever hears it, and nobody does. */
+    EXPECT_BLOCKED_BUT("kill_all  ?pidfd_open  see  stat  command  ?descriptors  get_affinity "
+                       " group  session  own_signals_to",
+                       &config);
+    EXPECT_STREQ("", victim_end(victim));
+}
+
+UTEST(policy, group_is_said_to_be_one) {
+    const unsigned all = SBX_BY_LANDLOCK | SBX_BY_SECCOMP | SBX_BY_NO_NEW_PRIVS;
+    world w;
+    const char *list[2] = {NULL, NULL};
+    sbx_policy policy;
+    sbx_config config;
+    sbx_result result;
+    NEEDS_GROUP_POLICY();
+    world_open(&w);
+    policy = world_policy(&w);
+    config = boxed(&policy);
+    config.contain = SBX_CONTAIN_GROUP;
+    config.command = "echo $HOME $TMPDIR; echo x >$TMPDIR/x && cat $HOME/x";
+    TEST_RUN(&config, &result);
+    EXPECT_STREQ(test_text("%s %s\nx\n", w.writable, w.writable), result.out.data);
+    EXPECT_EQ(all, result.enforced & (all | SBX_BY_TREE | SBX_BY_ROOT));
+    sbx_free(&result);
+    /* What Landlock cannot express is not silently less. */
+    list[0] = test_text("%s/inner", w.writable);
+    ASSERT_EQ(0, mkdir(list[0], 0755));
+    policy.read = list;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_NOT_STARTED, result);
+    EXPECT_TRUE_MSG(strstr(result.message, "policy.read") != NULL, result.message);
+    sbx_free(&result);
+    policy.read = NULL;
+    policy.write = list;
+    list[0] = "/";
+    if (geteuid() == 0) {
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_NOT_STARTED, result);
+        EXPECT_TRUE_MSG(strstr(result.message, "policy.write") != NULL, result.message);
+        sbx_free(&result);
+    }
+    EXPECT_STREQ("", world_close(&w));
+}
+
+UTEST(policy, group_kills_on_denied) {
     sbx_policy policy = {0};
     sbx_config config = boxed(&policy);
     sbx_result result;
-    if (!test_has_policy()) UTEST_SKIP("refused as a whole there");
+    NEEDS_GROUP_POLICY();
     config.contain = SBX_CONTAIN_GROUP;
-    config.command = "exit 0";
+    policy.kill_on_denied = 1;
+    config.argv = set_argv("own_filter");
     TEST_RUN(&config, &result);
-    EXPECT_VERDICT(SBX_NOT_STARTED, result);
-    EXPECT_EQ(SBX_STEP_POLICY, (int)result.step);
-    EXPECT_TRUE_MSG(strstr(result.message, "SBX_CONTAIN_GROUP") != NULL, result.message);
+    EXPECT_VERDICT(SBX_DENIED, result);
+    EXPECT_TRUE_MSG(strstr(result.message, "socket (number ") != NULL, result.message);
+    sbx_free(&result);
+    config.argv = test_child_argv("exit", "3");
+    TEST_RUN(&config, &result);
+    EXPECT_EQ(3, result.exit_code);
     sbx_free(&result);
 }
 
@@ -2291,10 +2816,8 @@ static const char *real(const char *tool, const char *script, const char *wanted
         got = test_text("%s; out: %.500s; err: %.800s", result.message, result.out.data,
                         result.err.data);
     sbx_free(&result);
-    if (!*got)
-        got = world_close(&w);
-    else
-        world_close(&w);
+    if (!*got) got = world_close(&w);
+    else world_close(&w);
     return got;
 }
 
@@ -2430,7 +2953,7 @@ static int fn_reaches_round_paths(void *arg, void *ret, size_t size) {
     (void)arg;
     if (fd < 0 || pipe(ends) != 0) return 1;
     text[0] = 0;
-#define TRIED(call, name) \
+#define TRIED(call, name)                                                                          \
     if ((call) != -1) strncat(text, name " ", size - strlen(text) - 1)
     TRIED(fchmod(0, 0666), "mode-of-stdin");
     TRIED(futimens(0, now), "times-of-stdin");
