@@ -604,7 +604,6 @@ static const char *place_with_masked_proc(void *arg) {
     return place_holds(TREE_YES);
 }
 
-/* Without the system's cat, or with one that does not start, pid 1 is made in another way. */
 /* Who is pid 1? NULL = the built-in image, whatever its name; "" = a copy of the host. */
 static const char *pid_1_is(const char *name) {
     char own[64] = "";
@@ -615,30 +614,30 @@ static const char *pid_1_is(const char *name) {
     own[strcspn(own, "\n")] = 0;
     is = tree_name_of_pid_1();
     TEST_MUST(strcmp(is, "?") != 0);
-    if (name ? strcmp(is, *name ? name : own) == 0 : strcmp(is, "cat") && strcmp(is, own))
+    if (name ? strcmp(is, *name ? name : own) == 0 : strcmp(is, "sh") && strcmp(is, own))
         return "";
     return test_text("pid 1 is %s", is);
 }
 
-/* The built-in image is refused in one way or the other: then it is cat. */
+/* The built-in image is refused in one way or the other: then it is a shell. */
 static const char *place_without_image(void *arg) {
     int number = *(const int *)arg;
     MUST_BE_WELL(pid_1_is(NULL));
     if (!test_forbid(&number, 1, number == SYS_execveat ? EACCES : ENOSYS))
         return "skip: no filter";
     MUST_BE_WELL(place_holds(TREE_YES));
-    return pid_1_is("cat");
+    return pid_1_is("sh");
 }
 
 /* There is neither: pid 1 is a copy of the host. */
-static const char *place_without_cat(void *arg) {
+static const char *place_without_shell(void *arg) {
     static const int image = SYS_execveat;
     const char *instead = (const char *)arg;
     char dir[PATH_MAX], real[PATH_MAX], file[PATH_MAX + 16];
     int user = geteuid() != 0;
-    snprintf(file, sizeof file, "%s/cat", test_tmpdir(dir));
-    TEST_MUST(realpath("/bin/cat", real) != NULL);
-    if (instead) test_write_file(dir, "cat", instead, strlen(instead), 0755);
+    snprintf(file, sizeof file, "%s/sh", test_tmpdir(dir));
+    TEST_MUST(realpath("/bin/sh", real) != NULL);
+    if (instead) test_write_file(dir, "sh", instead, strlen(instead), 0755);
     if (!own_mounts()) {
         test_remove_tree(dir);
         return "skip: no mount namespace";
@@ -791,8 +790,8 @@ const tree_place_row tree_places[] = {
     {"masked_proc", place_with_masked_proc, NULL},
     {"image_refused", place_without_image, &(int){SYS_execveat}},
     {"no_memory_files", place_without_image, &(int){SYS_memfd_create}},
-    {"no_cat", place_without_cat, NULL},
-    {"cat_that_is_no_program", place_without_cat, (void *)(size_t) "no program"},
+    {"no_shell", place_without_shell, NULL},
+    {"shell_that_is_no_program", place_without_shell, (void *)(size_t) "no program"},
     {"chroot_without_proc", place_in_chroot, &(int){0}},
     {"chroot_with_proc", place_in_chroot, &(int){1}},
     {"pid_namespace", place_in_pid_namespace, &(inner_place){0, 1}},
