@@ -822,7 +822,7 @@ typedef struct sbx__plan_call {
 } sbx__plan_call;
 
 typedef struct sbx__box_call {
-    int on, file;
+    int file;
     int reports;                     /* a failed start stands behind the result */
     sbx__shared *shared, left;       /* where no memfd can be had; what it left */
     size_t size, ret_size;
@@ -974,6 +974,7 @@ struct sbx {
     sbx_config cfg;                  /* limits and callback; its pointers may be stale */
     char who[64];                    /* "'sleep'": for messages */
     sbx__state state;
+    int is_call, in_tree;            /* a function; contained as a tree */
     pid_t pid;
     int fd[SBX__FDS], top_fd;
     int bell;                        /* where sbx_cancel and sbx_kill write */
@@ -1008,7 +1009,6 @@ struct sbx {
 
 /* ---- the seam: the wings' moments ---- */
 
-static void sbx__call_clear(sbx__plan *p, sbx *b);
 static int sbx__call_plan(sbx__plan *p, sbx *b, sbx_result *r);
 static sbx_step sbx__call_child(sbx__plan *p);
 static int sbx__call_run(sbx__plan *p);         /* the function itself; its exit code */
@@ -1018,7 +1018,6 @@ static const char *sbx__call_said(const sbx *b); /* the text of sbx_fail, or "" 
 static void sbx__call_result(sbx *b, sbx_result *r);
 static void sbx__call_free(sbx *b);
 
-static void sbx__tree_clear(sbx__plan *p, sbx *b);
 static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r);
 static long long sbx__tree_tasks(const sbx__plan *p); /* that RLIMIT_NPROC counts besides */
 static pid_t sbx__tree_spawn(sbx__plan *p, sbx *b);
@@ -1029,13 +1028,12 @@ static int sbx__tree_signal(sbx *b, int number); /* to everybody; 0 = it cannot 
 static void sbx__tree_set_deadline(sbx *b);
 static int sbx__tree_timed_out(sbx *b, long long now);
 static void sbx__tree_kill(sbx *b);
-static int sbx__tree_alone(sbx *b);              /* has everybody ended? -1 = there is no tree */
-static int sbx__tree_gone(sbx *b, long long now); /* ... and been collected? -1 = no tree */
+static int sbx__tree_alone(sbx *b);              /* has everybody ended? */
+static int sbx__tree_gone(sbx *b, long long now); /* ... and been collected? */
 SBX__SOMETIMES int sbx__tree_proc(const sbx *b); /* its own /proc, or -1 */
 static void sbx__tree_free_plan(sbx__plan *p);
 static void sbx__tree_free(sbx *b);
 
-static void sbx__watch_clear(sbx *b);
 static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r);
 static void sbx__watch_begin(sbx *b);
 static void sbx__watch_turn(sbx *b, long long now);
@@ -1043,7 +1041,6 @@ static void sbx__watch_observe(sbx *b, sbx_result *r);
 static void sbx__watch_usage(sbx *b, sbx_usage *u);
 static void sbx__watch_free(sbx *b);
 
-static void sbx__cgroup_clear(sbx__plan *p, sbx *b);
 static int sbx__cgroup_plan(sbx__plan *p, sbx *b, sbx_result *r);
 static sbx_step sbx__cgroup_child(sbx__plan *p);
 static void sbx__cgroup_turn(sbx *b, long long now);
@@ -1052,7 +1049,6 @@ static int sbx__cgroup_gone(sbx *b);
 static void sbx__cgroup_free_plan(sbx__plan *p);
 static void sbx__cgroup_free(sbx *b);
 
-static void sbx__policy_clear(sbx__plan *p, sbx *b);
 static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r);
 static sbx_step sbx__policy_view(sbx__plan *p, int *which); /* a root of its own, in a tree */
 static sbx_step sbx__policy_child(sbx__plan *p, int *which);
@@ -1065,6 +1061,22 @@ static void sbx__policy_describe(const sbx *b, char *to, size_t room); /* what w
 static void sbx__policy_free_plan(sbx__plan *p);
 static void sbx__policy_free(sbx *b);
 /* clang-format on */
+
+/* Nothing is open yet: -1 where a descriptor will stand. */
+static void sbx__nothing_yet(sbx__plan *p, sbx *b) {
+    int i;
+    for (i = 0; i < SBX__FDS; i++) b->fd[i] = -1;
+    p->fd[0] = p->fd[1] = p->fd[2] = p->null = p->report = p->call.file = p->cgroup.procs = -1;
+    p->tree.life = p->tree.null = p->tree.timer = p->tree.children = p->tree.image = -1;
+    p->tree.gate[0] = p->tree.gate[1] = p->tree.init_fd = p->tree.pid_fd = p->tree.proc = -1;
+    p->policy.ruleset = p->policy.notice = -1;
+    p->policy.ear_fd = p->policy.ear_pipe = p->policy.ear_image = -1;
+    b->policy.listener = b->policy.ear_fd = -1;
+    b->bell = b->call.file = b->tree.life = b->tree.timer = b->tree.proc = b->watch.proc = -1;
+    b->seen.exit_code = -1;
+    b->watch.peak = b->cgroup.peak = -1;
+    b->kill_at = b->stuck_at = b->look_at = b->wing_at = SBX__NEVER;
+}
 
 /* ==== helpers ================================================================================ */
 
@@ -1118,6 +1130,17 @@ static int sbx__refuse(sbx_result *r, sbx_step step, int error, const char *form
 
 static int sbx__no_memory(sbx_result *r, const char *what) {
     return sbx__refuse(r, SBX_STEP_MEMORY, ENOMEM, "the host has no memory for %s", what);
+}
+
+SBX_API size_t sbx_utf8_prefix(const char *text, size_t size, size_t max) {
+    size_t n = size < max ? size : max, back;
+    if (n < size && ((unsigned char)text[n] & 0xC0) != 0x80) return n; /* a character starts here */
+    for (back = 1; back <= 4 && back <= n; back++) {
+        unsigned char c = (unsigned char)text[n - back];
+        size_t length = c >= 0xF8 ? 1 : c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : c >= 0xC0 ? 2 : 1;
+        if ((c & 0xC0) != 0x80) return length > back ? n - back : n;
+    }
+    return n;
 }
 
 /* How many of these bytes are a control character, which would break the sentence of a message or
@@ -1543,7 +1566,7 @@ SBX_API sbx_verdict sbx_finish(sbx *box, sbx_result *result) {
     }
 
     sbx_poll(box, 0); /* a cancel comes before the end of input */
-    sbx_close_input(box);
+    if (box->cfg.in == SBX_PIPE) sbx__close(&box->fd[SBX__IN]);
     box->want_write = box->stream[0].wanted = box->stream[1].wanted = 0;
     while (box->state != SBX__ENDED) sbx__wait(&box, 1, SBX__NEVER);
 
@@ -1609,7 +1632,7 @@ SBX_API int sbx_set_timeout(sbx *box, long long ms) {
     if (ms < 0 || ms > SBX_MAX_MS) ms = -1;
     box->timeout_ms = ms;
     box->deadline = ms < 0 ? SBX__NEVER : sbx__now() + ms * 1000;
-    sbx__tree_set_deadline(box);
+    if (box->in_tree) sbx__tree_set_deadline(box);
     return 1;
 }
 
@@ -2069,73 +2092,37 @@ static int sbx__plan_input(sbx__plan *p, sbx *b, sbx_result *r) {
     return 1;
 }
 
-/* Nothing is open yet: -1 where a descriptor will stand. */
-static void sbx__plan_nothing(sbx__plan *p, sbx *b) {
-    int i;
-    for (i = 0; i < SBX__FDS; i++) b->fd[i] = -1;
-    p->fd[0] = p->fd[1] = p->fd[2] = p->null = p->report = b->bell = -1;
-    b->seen.exit_code = -1;
-    b->kill_at = b->stuck_at = b->look_at = b->wing_at = SBX__NEVER;
-    sbx__call_clear(p, b);
-    sbx__tree_clear(p, b);
-    sbx__watch_clear(b);
-    sbx__cgroup_clear(p, b);
-    sbx__policy_clear(p, b);
+/* A wing is asked only for what it is for. */
+static int sbx__plan_all(sbx__plan *p, sbx *b, sbx_result *r) {
+    const sbx_config *cfg = &p->cfg;
+    int summed = cfg->memory_bytes >= 0 || cfg->cpu_ms >= 0;
+    if (!sbx__plan_passed(p))
+        return sbx__refuse(r, SBX_STEP_IO, errno, "no descriptors for pass_fds: %s",
+                           strerror(errno));
+    if (!sbx__plan_program(p, b, r)) return 0;
+    if (cfg->contain != SBX_CONTAIN_GROUP && !sbx__tree_plan(p, b, r)) return 0;
+    if (cfg->cgroup && !sbx__cgroup_plan(p, b, r)) return 0;
+    if (cfg->policy && !sbx__policy_plan(p, b, r)) return 0;
+    if (summed && !sbx__watch_plan(p, b, r)) return 0;
+    if (!sbx__plan_limits(p, b, r)) return 0;
+    if (p->fn && !sbx__call_plan(p, b, r)) return 0;
+    return sbx__plan_streams(p, b, r) && sbx__plan_input(p, b, r);
 }
 
 /* Returns a box that may be half made if r->step says so; sbx__free_box takes either. */
 static sbx *sbx__plan_box(sbx__plan *p, sbx_result *r) {
-    static int (*const steps[])(sbx__plan *, sbx *, sbx_result *) = {
-        sbx__plan_program, sbx__tree_plan, sbx__cgroup_plan,  sbx__policy_plan, sbx__watch_plan,
-        sbx__plan_limits,  sbx__call_plan, sbx__plan_streams, sbx__plan_input};
     sbx *b = (sbx *)sbx__zalloc(sizeof *b);
-    size_t i;
     if (!b) {
         sbx__no_memory(r, "a box");
         return NULL;
     }
     b->cfg = p->cfg;
     b->timeout_ms = p->cfg.timeout_ms;
-    sbx__plan_nothing(p, b);
-
-    if (!sbx__plan_passed(p)) {
-        sbx__refuse(r, SBX_STEP_IO, errno, "no descriptors for pass_fds: %s", strerror(errno));
-        return b;
-    }
-    for (i = 0; i < sizeof steps / sizeof steps[0]; i++)
-        if (!steps[i](p, b, r)) return b;
+    b->is_call = p->fn != NULL;
+    sbx__nothing_yet(p, b);
+    sbx__plan_all(p, b, r);
+    b->in_tree = p->in_tree;
     return b;
-}
-
-static void sbx__free_plan(sbx__plan *p) {
-    int i;
-    for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
-    for (i = 0; i < p->passed; i++) sbx__close(&p->pass[i]);
-    sbx__close(&p->null);
-    sbx__close(&p->report);
-    sbx__tree_free_plan(p);
-    sbx__cgroup_free_plan(p);
-    sbx__policy_free_plan(p);
-    SBX_FREE(p->pass);
-    SBX_FREE(p->memory);
-}
-
-static void sbx__free_box(sbx *b) {
-    int i;
-    if (!b) return;
-    sbx__watch_free(b);
-    sbx__tree_free(b);
-    sbx__policy_free(b);
-    sbx__cgroup_free(b);
-    sbx__call_free(b);
-    if (b->bell != b->fd[SBX__CANCEL]) sbx__close(&b->bell);
-    for (i = 0; i < SBX__FDS; i++) sbx__close(&b->fd[i]);
-    for (i = 0; i < 2; i++) {
-        SBX_FREE(b->stream[i].data);
-        SBX_FREE(b->stream[i].ring);
-    }
-    SBX_FREE(b->input_copy);
-    SBX_FREE(b);
 }
 
 /* ==== child: before exec. Async-signal-safe calls only: no memory, no locks, no stdio ======== */
@@ -2203,15 +2190,15 @@ static sbx_step sbx__exec(const sbx__plan *p) {
 static int sbx__child(void *arg) {
     sbx__plan *p = (sbx__plan *)arg;
     int report = p->report, which = 0;
-    sbx_step failed;
+    sbx_step failed = SBX_STEP_NONE;
     p->shares = 1;
-    failed = sbx__tree_child(p, &which);
+    if (p->in_tree) failed = sbx__tree_child(p, &which);
     if (!failed) failed = sbx__own_null(p);
-    if (!failed) failed = sbx__cgroup_child(p);
-    if (!failed) failed = sbx__policy_child(p, &which);
-    if (!failed) failed = sbx__tree_part(p);
+    if (!failed && p->cfg.cgroup) failed = sbx__cgroup_child(p);
+    if (!failed && p->cfg.policy) failed = sbx__policy_child(p, &which);
+    if (!failed && (p->in_tree || p->one_table)) failed = sbx__tree_part(p);
     if (!p->fn) sbx__arm_deadline(p->deadline); /* killed earlier it could leave something open */
-    if (!failed) failed = sbx__call_child(p);
+    if (!failed && p->fn) failed = sbx__call_child(p);
     if (!failed) failed = sbx__become(p, &report);
     if (!failed) failed = sbx__limit_self(p, &which);
 
@@ -2266,7 +2253,7 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
     b->late = sbx__now() >= b->deadline;
     for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
     sbx__close(&p->report);
-    sbx__policy_begin(p, b);
+    if (p->cfg.policy) sbx__policy_begin(p, b);
     sbx__find_top(b);
     if (b->pid <= 0) { /* it could not enter the tree: b->failure says why */
         b->pid = 0;
@@ -2333,6 +2320,19 @@ static void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_result *
     }
     sbx__refuse(r, f->step, f->error, "%s%s could not be set up in the child: %s%s", where, what,
                 why, way);
+}
+
+static void sbx__free_plan(sbx__plan *p) {
+    int i;
+    for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
+    for (i = 0; i < p->passed; i++) sbx__close(&p->pass[i]);
+    sbx__close(&p->null);
+    sbx__close(&p->report);
+    if (p->cfg.contain != SBX_CONTAIN_GROUP) sbx__tree_free_plan(p);
+    if (p->cfg.cgroup) sbx__cgroup_free_plan(p);
+    if (p->cfg.policy) sbx__policy_free_plan(p);
+    SBX_FREE(p->pass);
+    SBX_FREE(p->memory);
 }
 
 /* Waits until the program has begun, or is known not to. */
@@ -2641,7 +2641,7 @@ static int sbx__send(sbx *b, int number) {
 /* The group first: fewer runners compete with the end of pid 1. */
 static void sbx__kill_all(sbx *b) {
     sbx__send(b, SIGKILL);
-    sbx__tree_kill(b);
+    if (b->in_tree) sbx__tree_kill(b);
     b->kill_at = SBX__NEVER;
     if (b->stuck_at == SBX__NEVER) b->stuck_at = sbx__now() + SBX__STUCK_WAIT;
 }
@@ -2660,7 +2660,7 @@ static void sbx__stop(sbx *b, unsigned reason) {
 
     /* Everybody gets it. A stopped process takes no SIGTERM: SIGCONT goes with it. */
     b->kill_at = sbx__now() + b->cfg.grace_ms * 1000;
-    if (sbx__tree_signal(b, SIGTERM) && sbx__tree_signal(b, SIGCONT)) return;
+    if (b->in_tree && sbx__tree_signal(b, SIGTERM) && sbx__tree_signal(b, SIGCONT)) return;
     sbx__send(b, SIGTERM);
     sbx__send(b, SIGCONT);
 }
@@ -2720,7 +2720,8 @@ static void sbx__on_end(sbx *b, long long now) {
     if (!b->stopping) sbx__policy_settle(b);
     if (!b->stopping && b->deadline != SBX__NEVER && now >= b->deadline) {
         if (b->late && b->seen.signal == SIGKILL) b->seen.saw |= SBX_SAW_DEADLINE; /* own timer */
-        else if (sbx__tree_timed_out(b, now)) b->seen.saw |= SBX_SAW_DEADLINE; /* pid 1's timer */
+        else if (b->in_tree && sbx__tree_timed_out(b, now))
+            b->seen.saw |= SBX_SAW_DEADLINE; /* pid 1's timer */
         else b->seen.saw |= SBX_SAW_BLIND; /* nobody looked in time */
     }
     b->late = b->late && b->seen.saw & SBX_SAW_DEADLINE;
@@ -2743,8 +2744,7 @@ static int sbx__group_alone(sbx *b) {
 }
 
 static void sbx__linger(sbx *b, long long now) {
-    int alone = sbx__tree_alone(b);
-    if (alone < 0) alone = sbx__group_alone(b);
+    int alone = b->in_tree ? sbx__tree_alone(b) : sbx__group_alone(b);
     if (!alone && now < b->kill_at) {
         b->look_at = now + b->look_step;
         if (b->look_step < SBX__LOOK) b->look_step *= 2;
@@ -2756,13 +2756,12 @@ static void sbx__linger(sbx *b, long long now) {
 
 /* Is anybody left? clone(CLONE_PARENT) may have made grandchildren the host's to collect. */
 static int sbx__is_empty(sbx *b, long long now) {
-    int most = 64, empty = kill(-b->pid, 0) < 0 && errno == ESRCH, tree;
+    int most = 64, empty = kill(-b->pid, 0) < 0 && errno == ESRCH;
     while (!empty && most-- > 0 && sbx__collect(-b->pid, WNOHANG, NULL) > 0) {
     }
-    if (!empty) empty = sbx__proc_group_dead(b) > 0;
-    tree = sbx__tree_gone(b, now);
-    if (tree >= 0) empty = tree;
-    return empty && sbx__cgroup_gone(b);
+    if (b->in_tree) empty = sbx__tree_gone(b, now);
+    else if (!empty) empty = sbx__proc_group_dead(b) > 0;
+    return empty && (!b->cfg.cgroup || sbx__cgroup_gone(b));
 }
 
 /* Then read what is still in the pipes, and let go of them. */
@@ -2788,7 +2787,7 @@ static void sbx__clear(sbx *b, long long now) {
 static void sbx__unhide(sbx *b, long long now) {
     b->held_until = now + SBX__STUCK_WAIT;
     b->look_step = 100;
-    sbx__tree_kill(b);
+    if (b->in_tree) sbx__tree_kill(b);
 }
 
 /* Its status will not come: a tracer holds it, or it is stuck in the kernel. */
@@ -2847,8 +2846,8 @@ static void sbx__on_time(sbx *b, long long now) {
         return;
     }
     if (b->state != SBX__RUNNING || now < b->wing_at) return;
-    sbx__cgroup_turn(b, now);
-    sbx__watch_turn(b, now);
+    if (b->cfg.cgroup) sbx__cgroup_turn(b, now);
+    else sbx__watch_turn(b, now);
 }
 
 static void sbx__turn(sbx *b, unsigned ready, long long now) {
@@ -3210,7 +3209,7 @@ static int sbx__had_no_space(const sbx *b, const sbx_result *r) {
     long faults = b->usage.ru_minflt + b->usage.ru_majflt;
     int signal = b->seen.signal;
     if (r->peak_bytes > space / 100 * 95 || space < 4 << 20) return 1;
-    return (signal == SIGSEGV || signal == SIGKILL) && !b->call.on && faults < 12;
+    return (signal == SIGSEGV || signal == SIGKILL) && !b->is_call && faults < 12;
 }
 
 /* The last facts, which only show when all is over. */
@@ -3221,8 +3220,8 @@ static void sbx__observe(sbx *b, sbx_result *r) {
     r->user_us = sbx__time_us(&b->usage.ru_utime);
     r->system_us = sbx__time_us(&b->usage.ru_stime);
     sbx__watch_observe(b, r);
-    sbx__cgroup_observe(b, r);
-    sbx__call_observe(b);
+    if (b->cfg.cgroup) sbx__cgroup_observe(b, r);
+    if (b->is_call) sbx__call_observe(b);
     sbx__observe_words(b, &r->out, &r->err);
 
     cpu = r->user_us + r->system_us;
@@ -3379,11 +3378,11 @@ static void sbx__hand_over(sbx *b, sbx__stream *s, size_t tail, sbx_output *to) 
 }
 
 static sbx_verdict sbx__conclude(sbx *b, sbx_result *r) {
-    size_t tail[2];
+    size_t tail[2] = {0, 0};
     sbx__blank(r);
     r->user = b->cfg.user;
     r->wall_us = b->ended - b->started;
-    sbx__share_rings(b, tail);
+    if (b->cfg.truncate_output >= SBX_KEEP_LAST) sbx__share_rings(b, tail);
     sbx__hand_over(b, &b->stream[0], tail[0], &r->out);
     sbx__hand_over(b, &b->stream[1], tail[1], &r->err);
     sbx__observe(b, r);
@@ -3395,8 +3394,26 @@ static sbx_verdict sbx__conclude(sbx *b, sbx_result *r) {
     r->verdict = sbx_classify(&b->seen, &r->certain);
     sbx__describe(b, r);
     sbx__describe_more(b, r);
-    sbx__call_result(b, r);
+    if (b->is_call) sbx__call_result(b, r);
     return r->verdict;
+}
+
+static void sbx__free_box(sbx *b) {
+    int i;
+    if (!b) return;
+    sbx__watch_free(b);
+    if (b->cfg.contain != SBX_CONTAIN_GROUP) sbx__tree_free(b);
+    if (b->cfg.policy) sbx__policy_free(b);
+    if (b->cfg.cgroup) sbx__cgroup_free(b);
+    if (b->is_call) sbx__call_free(b);
+    if (b->bell != b->fd[SBX__CANCEL]) sbx__close(&b->bell);
+    for (i = 0; i < SBX__FDS; i++) sbx__close(&b->fd[i]);
+    for (i = 0; i < 2; i++) {
+        SBX_FREE(b->stream[i].data);
+        SBX_FREE(b->stream[i].ring);
+    }
+    SBX_FREE(b->input_copy);
+    SBX_FREE(b);
 }
 
 /* ==== wing: call. A C function in a forked child, its result in memory that the host owns ==== */
@@ -3453,8 +3470,6 @@ static void sbx__purge(FILE *file) {
 
 /* ---- the end of that paragraph ---- */
 
-static void sbx__call_clear(sbx__plan *p, sbx *b) { p->call.file = b->call.file = -1; }
-
 /* Memory as a file. Past the host's own limit on files, filling it would raise SIGXFSZ. Behind the
    result there is place for a failure: without a descriptor the function cannot make it longer. */
 #if SBX__LINUX
@@ -3484,8 +3499,6 @@ static size_t sbx__call_stack(const sbx__plan *p) {
 }
 
 static int sbx__call_plan(sbx__plan *p, sbx *b, sbx_result *r) {
-    if (!p->fn) return 1;
-    b->call.on = 1;
     b->call.ret = p->call.ret;
     b->call.ret_size = p->call.ret_size;
     b->call.size = SBX__RET_AT + p->call.ret_size;
@@ -3510,7 +3523,7 @@ static int sbx__call_plan(sbx__plan *p, sbx *b, sbx_result *r) {
 static sbx_step sbx__call_child(sbx__plan *p) {
     void *(*volatile map)(void *, size_t, int, int, int, off_t) = mmap;
     void *all;
-    if (!p->fn || p->call.file < 0) return SBX_STEP_NONE;
+    if (p->call.file < 0) return SBX_STEP_NONE;
     all = map(NULL, SBX__RET_AT + p->call.ret_size, PROT_READ | PROT_WRITE, MAP_SHARED,
               p->call.file, 0);
     if (all == MAP_FAILED) return SBX_STEP_MEMORY;
@@ -3575,7 +3588,6 @@ static void sbx__call_failure(sbx *b) {
 }
 
 static void sbx__call_observe(sbx *b) {
-    if (!b->call.on) return;
     if (!sbx__call_fetch(b, &b->call.left, 0, sizeof b->call.left))
         memset(&b->call.left, 0, sizeof b->call.left);
     b->call.left.text[sizeof b->call.left.text - 1] = 0;
@@ -3588,7 +3600,7 @@ static const char *sbx__call_said(const sbx *b) {
 }
 
 static void sbx__call_result(sbx *b, sbx_result *r) {
-    if (!b->call.on || r->verdict != SBX_OK || !b->call.ret_size) return;
+    if (r->verdict != SBX_OK || !b->call.ret_size) return;
     if (sbx__call_fetch(b, b->call.ret, SBX__RET_AT, b->call.ret_size)) return;
     r->verdict = SBX_NO_RESULT; /* it took the memory away */
     r->evidence |= SBX_SAW_NO_RESULT;
@@ -3657,7 +3669,6 @@ SBX_API void sbx_fail(const char *format, ...) {
 
 #else
 
-static void sbx__call_clear(sbx__plan *p, sbx *b) { p->call.file = b->call.file = -1; }
 static int sbx__call_plan(sbx__plan *p, sbx *b, sbx_result *r) { return p && b && r; }
 static sbx_step sbx__call_child(sbx__plan *p) { return p ? SBX_STEP_NONE : SBX_STEP_MEMORY; }
 static int sbx__call_run(sbx__plan *p) { return p ? 126 : 0; }
@@ -3935,12 +3946,6 @@ static int sbx__open_image(int least) {
 
 /* ---- plan ---- */
 
-static void sbx__tree_clear(sbx__plan *p, sbx *b) {
-    p->tree.life = p->tree.null = p->tree.timer = p->tree.children = p->tree.image = -1;
-    p->tree.gate[0] = p->tree.gate[1] = p->tree.init_fd = p->tree.pid_fd = p->tree.proc = -1;
-    b->tree.life = b->tree.timer = b->tree.proc = -1;
-}
-
 /* The deadline of pid 1 is later than the host's: it has to act only if the host cannot. */
 static long long sbx__tree_late(const sbx *b) {
     if (b->deadline == SBX__NEVER) return SBX__NEVER;
@@ -3984,7 +3989,6 @@ static int sbx__tree_open(sbx__plan *p, sbx *b) {
 /* A program behind the gate is started when the entering process is gone, and no longer counts
    among the `processes` of the tree; a function, because it shares that process's memory. */
 static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r) {
-    if (p->cfg.contain == SBX_CONTAIN_GROUP) return 1;
     if (!sbx__has_proc()) { /* whoever is left behind could not be found */
         if (p->cfg.contain == SBX_CONTAIN_AUTO && !p->cfg.policy) return 1;
         return sbx__refuse(r, p->cfg.policy ? SBX_STEP_POLICY : SBX_STEP_CONTAIN, ESRCH,
@@ -4428,7 +4432,6 @@ static void sbx__tree_own_proc(sbx__plan *p) {
 
 static sbx_step sbx__tree_child(sbx__plan *p, int *which) {
     char byte;
-    if (!p->in_tree) return SBX_STEP_NONE;
     while (!p->fn && p->tree.gate[0] >= 0 && read(p->tree.gate[0], &byte, 1) < 0 && errno == EINTR)
         ;
     if (p->cfg.policy) return sbx__policy_view(p, which);
@@ -4488,8 +4491,7 @@ static int sbx__tree_alone(sbx *b) {
     unsigned long long ours = own ? 0 : sbx__pid_ns(proc, (int)b->tree.init, 0);
     DIR *dir = sbx__list(proc, ".");
     sbx__task t;
-    if (!b->tree.init) alive = -1;
-    else if (!dir) alive = 1; /* what cannot be seen is not nobody */
+    if (!dir) alive = 1; /* what cannot be seen is not nobody */
     while (dir && alive == 0 && (pid = sbx__next_pid(dir)) != 0) {
         if (pid == (own ? 1 : (int)b->tree.init) || (own && pid == sbx__policy_ear(b))) continue;
         if (!sbx__proc_stat(proc, pid, &t) || t.dead) continue;
@@ -4497,7 +4499,7 @@ static int sbx__tree_alone(sbx *b) {
     }
     if (dir) closedir(dir);
     if (!own) sbx__close(&proc);
-    return alive < 0 ? -1 : !alive;
+    return !alive;
 }
 
 /* Is a process in that namespace, or in one below it? */
@@ -4526,7 +4528,7 @@ static void sbx__collect_strays(const sbx *b) {
 
 /* pid 1 is gone only when all of its namespace is. */
 static int sbx__tree_gone(sbx *b, long long now) {
-    if (!b->tree.init) return -1;
+    if (!b->tree.init) return 1;
     if (now > b->ended + 5000) sbx__collect_strays(b);
     if (sbx__collect(b->tree.init, WNOHANG, &b->tree.usage) == 0) return 0;
     b->tree.init = 0;
@@ -4556,7 +4558,6 @@ static void sbx__tree_free(sbx *b) {
 
 #else
 
-static void sbx__tree_clear(sbx__plan *p, sbx *b) { (void)p, (void)b; }
 static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r) {
     (void)b;
     if (p->cfg.contain != SBX_CONTAIN_TREE) return 1;
@@ -4594,15 +4595,9 @@ static void sbx__tree_free(sbx *b) { (void)b; }
 #define SBX__PART 20 /* looks take at most one part in so many of a CPU */
 #define SBX__SAVED 50000LL /* as much again for closer looks, which can be saved up, in us */
 
-static void sbx__watch_clear(sbx *b) {
-    b->watch.proc = -1;
-    b->watch.peak = -1;
-}
-
 static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r) {
-    int wanted = p->cfg.memory_bytes >= 0 || p->cfg.cpu_ms >= 0;
-    (void)r;
-    if (!wanted || b->enforced & SBX_BY_CGROUP || !sbx__has_proc()) return 1;
+    (void)p, (void)r;
+    if (b->enforced & SBX_BY_CGROUP || !sbx__has_proc()) return 1;
     b->watch.on = 1;
     b->enforced |= SBX_BY_WATCH;
     return 1;
@@ -4771,12 +4766,12 @@ static void sbx__ask_share(const sbx *b, sbx__task *t) {
     if (sbx__task_read(b, t, "smaps_rollup", text, sizeof text)) {
         t->pss = sbx__kib(text, "\nPss:") + sbx__kib(text, "\nSwapPss:");
         t->share = t->pss;
-        if (b->call.on)
+        if (b->is_call)
             t->share = sbx__kib(text, "\nPrivate_Clean:") + sbx__kib(text, "\nPrivate_Dirty:") +
                        sbx__kib(text, "\nSwapPss:");
     } else if (errno == EACCES || errno == EPERM) { /* else it has ended meanwhile */
         t->share = t->rss;
-        if (b->call.on) t->share = t->rss > host ? t->rss - host : 0;
+        if (b->is_call) t->share = t->rss > host ? t->rss - host : 0;
     }
 }
 
@@ -4832,7 +4827,7 @@ static long long sbx__weigh_shares(sbx *b) {
         if (t->share > fell) sum += t->share - fell;
         if (t->pss > fell) whole += t->pss - fell;
     }
-    if (b->call.on && whole > sum) sum = whole; /* shared among its own forks */
+    if (b->is_call && whole > sum) sum = whole; /* shared among its own forks */
     sum += tables;
     if (sum > b->watch.peak) b->watch.peak = sum;
     b->watch.budget -= sbx__cpu_time() - begun;
@@ -4846,7 +4841,7 @@ static void sbx__weigh(sbx *b) {
     char text[16384];
     int i;
     w->used = 0;
-    if (w->tasks.count > 1 || b->call.on) w->doubt = 1;
+    if (w->tasks.count > 1 || b->is_call) w->doubt = 1;
     for (i = 0; i < w->tasks.count; i++) {
         sbx__task *t = &w->tasks.at[i];
         long long rss, files, swap, peak, space, shmem;
@@ -4864,11 +4859,11 @@ static void sbx__weigh(sbx *b) {
         w->used += rss + swap;
         own += rss - files + swap;
         if (files > shared) shared = files;
-        if (peak > w->peak && !w->mapped && !b->call.on) w->peak = peak;
+        if (peak > w->peak && !w->mapped && !b->is_call) w->peak = peak;
     }
 
     /* Forks share pages that look like their own: ask again, but rarely. */
-    if (b->call.on) {
+    if (b->is_call) {
         w->used = sbx__weigh_shares(b);
     } else if (w->doubt && w->budget >= 0 && own + shared > w->peak &&
                own + shared > w->weighed / 100 * 102) {
@@ -4882,7 +4877,7 @@ static int sbx__over_memory(sbx *b) {
     long long limit = b->cfg.memory_bytes;
     if (limit < 0 || !b->watch.on) return 0;
     if (b->watch.peak > limit) return 1; /* the high-water mark is proof */
-    if (!b->watch.doubt || b->call.on || b->watch.used <= limit) return 0;
+    if (!b->watch.doubt || b->is_call || b->watch.used <= limit) return 0;
     return sbx__weigh_shares(b) > limit;
 }
 
@@ -4902,7 +4897,7 @@ static void sbx__watch_open(sbx *b) {
     b->watch.proc = sbx__tree_proc(b);
     if (b->watch.proc < 0) b->watch.proc = sbx__open_proc();
     if (b->watch.proc < 0) b->watch.self = 0; /* no descriptor is free: next time */
-    if (b->call.on) b->watch.host_tables = sbx__own_tables();
+    if (b->is_call) b->watch.host_tables = sbx__own_tables();
 }
 
 /* When to look again: more rarely as long as nothing changes, sooner near a limit, for it may grow
@@ -4963,8 +4958,8 @@ static void sbx__watch_observe(sbx *b, sbx_result *r) {
     long long most = sbx__maxrss(&b->usage), cpu = b->watch.cpu_us;
     if (cpu > r->user_us + r->system_us) r->user_us = cpu - r->system_us; /* orphans */
     r->peak_bytes = b->watch.peak;
-    if (!b->call.on && sbx__is_own(b, most) && most > r->peak_bytes) r->peak_bytes = most;
-    if (b->watch.on && b->cfg.memory_bytes >= 0 && !b->call.on && !b->stopping &&
+    if (!b->is_call && sbx__is_own(b, most) && most > r->peak_bytes) r->peak_bytes = most;
+    if (b->watch.on && b->cfg.memory_bytes >= 0 && !b->is_call && !b->stopping &&
         sbx__is_own(b, most) && most > b->cfg.memory_bytes)
         b->seen.saw |= SBX_SAW_MEMORY_SUM; /* a burst between two looks is still in the books */
     if (b->seen.saw & SBX_SAW_MEMORY_LIMIT) sbx__watch_space(b, r->peak_bytes);
@@ -4991,7 +4986,6 @@ static void sbx__watch_free(sbx *b) {
 
 #else /* without /proc the limits fall back to each process's own, and `enforced` says so */
 
-static void sbx__watch_clear(sbx *b) { b->watch.peak = -1; }
 static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r) { return p && b && r; }
 static void sbx__watch_begin(sbx *b) {
     struct rusage host;
@@ -5002,7 +4996,7 @@ static void sbx__watch_turn(sbx *b, long long now) {
 }
 static void sbx__watch_observe(sbx *b, sbx_result *r) {
     long long most = sbx__maxrss(&b->usage);
-    if (!b->call.on && most > b->watch.host_peak + b->watch.host_peak / 16) r->peak_bytes = most;
+    if (!b->is_call && most > b->watch.host_peak + b->watch.host_peak / 16) r->peak_bytes = most;
 }
 static void sbx__watch_usage(sbx *b, sbx_usage *u) { (void)b, (void)u; }
 static void sbx__watch_free(sbx *b) { (void)b; }
@@ -5011,11 +5005,6 @@ static void sbx__watch_free(sbx *b) { (void)b; }
 /* ==== wing: cgroup. Exact limits and counts, where the host was given a directory ============ */
 
 #if SBX__HAS_CGROUP
-
-static void sbx__cgroup_clear(sbx__plan *p, sbx *b) {
-    p->cgroup.procs = -1;
-    b->cgroup.peak = -1;
-}
 
 static const char *sbx__cgroup_file(const char *group, const char *file, char path[PATH_MAX]) {
     if (snprintf(path, PATH_MAX, "%s/%s", group, file) >= PATH_MAX) path[0] = 0;
@@ -5062,7 +5051,6 @@ static int sbx__cgroup_plan(sbx__plan *p, sbx *b, sbx_result *r) {
     const char *missing;
     char shown[100], *parent;
     size_t room;
-    if (!p->cfg.cgroup) return 1;
     p->cfg.cgroup = parent = realpath(p->cfg.cgroup, NULL); /* the host may change its directory */
     room = parent ? strlen(parent) + 64 : 0;
     if (room + 32 > PATH_MAX) errno = ENAMETOOLONG;
@@ -5088,7 +5076,6 @@ static int sbx__cgroup_plan(sbx__plan *p, sbx *b, sbx_result *r) {
 }
 
 static sbx_step sbx__cgroup_child(sbx__plan *p) {
-    if (p->cgroup.procs < 0) return SBX_STEP_NONE;
     return write(p->cgroup.procs, "0", 1) == 1 ? SBX_STEP_NONE : SBX_STEP_CGROUP;
 }
 
@@ -5102,7 +5089,6 @@ static void sbx__cgroup_read(sbx *b) {
 }
 
 static void sbx__cgroup_turn(sbx *b, long long now) {
-    if (!b->cgroup.path) return;
     sbx__cgroup_read(b);
     if (b->cfg.cpu_ms >= 0 && b->cgroup.cpu_us > b->cfg.cpu_ms * 1000)
         sbx__stop(b, SBX_SAW_CPU_SUM);
@@ -5122,7 +5108,6 @@ static int sbx__cgroup_remove(int at, const char *group) {
 }
 
 static int sbx__cgroup_gone(sbx *b) {
-    if (!b->cgroup.path) return 1;
     sbx__cgroup_put(b->cgroup.path, "cgroup.kill", "1");
     sbx__cgroup_read(b);
     return sbx__cgroup_remove(AT_FDCWD, b->cgroup.path);
@@ -5143,9 +5128,8 @@ static void sbx__cgroup_free(sbx *b) {
 
 #else
 
-static void sbx__cgroup_clear(sbx__plan *p, sbx *b) { (void)p, (void)b; }
 static int sbx__cgroup_plan(sbx__plan *p, sbx *b, sbx_result *r) {
-    if (!p->cfg.cgroup) return b != NULL;
+    (void)p, (void)b;
     return sbx__refuse(r, SBX_STEP_CGROUP, ENOSYS, "cgroup is set, but %s",
                        SBX__LINUX ? "was compiled out: SBX_NO_CGROUP"
                                   : "only Linux can enforce it");
@@ -5540,12 +5524,6 @@ static void sbx__policy_describe(const sbx *b, char *to, size_t room) {
 }
 
 /* ---- plan: what stands in the root ---- */
-
-static void sbx__policy_clear(sbx__plan *p, sbx *b) {
-    p->policy.ruleset = p->policy.notice = -1;
-    p->policy.ear_fd = p->policy.ear_pipe = p->policy.ear_image = -1;
-    b->policy.listener = b->policy.ear_fd = -1;
-}
 
 static void sbx__note(sbx__plan_policy *q, sbx__spot_kind kind, const char *at, const char *link) {
     sbx__spot *spot;
@@ -6139,7 +6117,6 @@ static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r) {
     sbx__plan_policy *q = &p->policy;
     const sbx_policy *policy = p->cfg.policy;
     int version;
-    if (!policy) return 1;
     if (policy->scratch_bytes < SBX_UNLIMITED || policy->scratch_bytes > SBX_MAX_BYTES)
         return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
                            "policy.scratch_bytes = %lld is out of range: 0 is the default, -1 is "
@@ -6440,7 +6417,6 @@ static int sbx__set_filter(sbx__plan *p) {
 }
 
 static sbx_step sbx__policy_child(sbx__plan *p, int *which) {
-    if (!p->cfg.policy) return SBX_STEP_NONE;
     *which = 1;
     if (!sbx__drop_privileges()) return SBX_STEP_POLICY;
     *which = 2;
@@ -6457,7 +6433,7 @@ static sbx_step sbx__policy_child(sbx__plan *p, int *which) {
 static void sbx__policy_begin(sbx__plan *p, sbx *b) {
     int error = errno;
     if (b->pid > 0) b->enforced |= p->policy.enforced;
-    if (!p->cfg.policy || !p->cfg.policy->kill_on_denied) return;
+    if (!p->cfg.policy->kill_on_denied) return;
     b->policy.listener = sbx__move_up(p->policy.notice, 3);
     b->policy.ear_fd = sbx__move_up(p->policy.ear_fd, 3);
     b->policy.ear = p->policy.ear;
@@ -6550,9 +6526,8 @@ static void sbx__policy_free(sbx *b) {
 
 #else
 
-static void sbx__policy_clear(sbx__plan *p, sbx *b) { (void)p, (void)b; }
 static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r) {
-    if (!p->cfg.policy) return b != NULL;
+    (void)p, (void)b;
     return sbx__refuse(r, SBX_STEP_POLICY, ENOSYS, "policy is set, but %s",
                        SBX__LINUX ? "was compiled out: SBX_NO_POLICY or SBX_NO_TREE"
                                   : "only Linux can enforce it");
@@ -7427,7 +7402,7 @@ SBX_API sbx_verdict sbx_run_code(const sbx_config *config, const char *language,
 }
 #endif
 
-/* ==== extras: probe, names, JSON, text, clamp ================================================= */
+/* ==== extras: probe, names, JSON, clamp ================================================= */
 
 /* The real thing, once, under that config: a program that does nothing. */
 static int sbx__works(sbx_config *cfg, unsigned by, char *why) {
@@ -7592,18 +7567,7 @@ SBX_API size_t sbx_json(const sbx_result *r, char *to, size_t room) {
     return j.length;
 }
 
-/* ---- text, clamp ---- */
-
-SBX_API size_t sbx_utf8_prefix(const char *text, size_t size, size_t max) {
-    size_t n = size < max ? size : max, back;
-    if (n < size && ((unsigned char)text[n] & 0xC0) != 0x80) return n; /* a character starts here */
-    for (back = 1; back <= 4 && back <= n; back++) {
-        unsigned char c = (unsigned char)text[n - back];
-        size_t length = c >= 0xF8 ? 1 : c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : c >= 0xC0 ? 2 : 1;
-        if ((c & 0xC0) != 0x80) return length > back ? n - back : n;
-    }
-    return n;
-}
+/* ---- clamp ---- */
 
 SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling) {
     sbx_config top;
