@@ -3089,7 +3089,7 @@ static int sbx__opens(const sbx__text *t, size_t at) {
     int c;
     while (first > 0 && t->data[first - 1] == ' ') first--;
     c = first > 0 ? t->data[first - 1] : '\n';
-    return c == '\n' || (first < at && c != 0 && strchr(":].-#", c) != NULL);
+    return c == '\n' || c == 0 || (first < at && c != 0 && strchr(":].-#", c) != NULL);
 }
 
 /* A number of bytes: "4096 bytes", "1048576-byte block", "7.45 GiB". */
@@ -3108,7 +3108,7 @@ static int sbx__closes(const sbx__text *t, size_t at) {
     static const char *const purpose[] = {" for ", " while ", " to ", NULL};
     int c = sbx__letter(t, at), last = sbx__letter(t, at - 1);
     if (last == ' ') return sbx__is_size(t, at);
-    if (c == 0 || strchr("\r\n:!,.;()", c)) return 1;
+    if (c == 0 || strchr("\r\n:!,.;()'", c)) return 1;
     if (last == 'y' && sbx__is_one_at(t, at, purpose)) return 1; /* "memory for the index" */
     if (sbx__is_at(t, at, " (")) return sbx__letter(t, at + 2) > '9';
     return sbx__is_one_at(t, at, more);
@@ -3140,6 +3140,7 @@ static int sbx__speaks_of_memory(const sbx *b, const sbx__text *said, const sbx_
     /* clang-format off */
     static const char *const memory[] = {
         "memoryerror", "std::bad_alloc", "out of memory", "cannot allocate memory",
+        "terminate called after throwing an instance of 'std::bad_alloc",
         "memory exhausted", "not enough memory", "insufficient memory", "no more memory",
         "there is insufficient memory", "failed to allocate memory", "unable to allocate memory",
         "could not allocate memory", "memory allocation failed", "array buffer allocation failed",
