@@ -38,7 +38,7 @@ WING_VARIANTS = $(WINGS:%=no-%) no-wings core
 
 test:
 	@$(MAKE) -s -j$(JOBS) programs $(VARIANTS:%=$(BUILD)/%/tests)
-	@$(RUN) $(VARIANTS) utest examples compile
+	@$(RUN) $(VARIANTS) utest examples compile sbxrun
 
 check:
 	@$(MAKE) -s -j$(JOBS) programs $(BUILD)/plain/tests $(BUILD)/tsan/tests \

@@ -4,7 +4,7 @@
    Prints what five languages answer (or which tool is missing here), what a compiler has against a
    text, how an endless loop ends, and three answers of one program. */
 #define SBX_IMPLEMENTATION
-#include "../sbx.h"
+#include "sbx.h"
 
 #include <stdio.h>
 #include <string.h>

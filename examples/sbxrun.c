@@ -1,0 +1,466 @@
+/* sbxrun: a command that runs another one under limits and says why it ended.
+   Compile: cc -o sbxrun sbxrun.c          (or: make install)
+   Prints what the program prints, as it comes; `sbxrun --help` tells the rest. */
+#define SBX_IMPLEMENTATION
+#include "sbx.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* clang-format off */
+static const char help[] =
+"sbxrun " SBX_VERSION ": runs a program under limits, and says why it ended\n"
+"\n"
+"Usage: sbxrun [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
+"       sbxrun [OPTION...] --code LANGUAGE FILE [--] [ARGUMENT...]\n"
+"\n"
+"Limits (none of them, unless it is given; \"none\" is none, too)\n"
+"  --timeout TIME      wall clock: 2s, 500ms, 1.5m, 1h; a bare number is seconds\n"
+"  --grace TIME        between the polite and the deadly signal: 3s, or none\n"
+"  --cpu TIME          CPU time of all its processes together\n"
+"  --memory SIZE       memory of all its processes together: 64M, 1.5G, 500K\n"
+"  --output SIZE       what it writes to stdout and stderr together\n"
+"  --file-size SIZE    any one file it writes\n"
+"  --files N           descriptors that each of its processes may have open\n"
+"  --processes N       processes and threads at the same time\n"
+"\n"
+"What it may touch (Linux)\n"
+"  --policy            only the system's programs and libraries can be read and\n"
+"                      run; no file can be changed; no network\n"
+"  --read DIR          and this tree can be read       (each implies --policy,\n"
+"  --write DIR         and this tree can be written     and the first two can\n"
+"  --network           and the network can be used      be given many times)\n"
+"\n"
+"Where it runs\n"
+"  --env NAME=VALUE    a variable; NAME alone copies it. It sees these and PATH\n"
+"  --inherit-env       all variables, as they are here\n"
+"  --cwd DIR           the directory to start in\n"
+"  --code LANG FILE    the program is this source text (- is stdin) in c, c++,\n"
+"                      python, sh, ...: built, run with ARGUMENTs, and removed\n"
+"\n"
+"What is told\n"
+"  --stats             a line on stderr at the end, with time, memory and output\n"
+"  --json              nothing but the result as a line of JSON on stdout, with\n"
+"                      what the program wrote in it (1 MiB, or --output)\n"
+"  --json=FILE         the same into a file; output is passed on, not in it\n"
+"  --quiet             no line on stderr whatever happens, and no status line\n"
+"  --direct            the program gets this terminal or file itself, instead of\n"
+"                      a pipe to sbxrun: for colours and editors; no --output\n"
+"  --help, --version\n"
+"\n"
+"On a terminal a status line shows time, CPU, memory and output of a program that\n"
+"runs for longer than a second. Ctrl-C, SIGTERM and SIGHUP end the program; twice\n"
+"means at once. However it ends, none of its processes is left.\n"
+"\n"
+"Exit status, as of timeout(1):\n"
+"  124    a limit was passed, or the policy ended it: the line on stderr tells\n"
+"  125    sbxrun itself failed, or could not do what was asked for: nothing ran\n"
+"  126    the program is there but cannot be run, or the text cannot be built\n"
+"  127    there is no such program\n"
+"  128+N  it was ended by signal N, or sbxrun was asked to stop by signal N\n"
+"  else   the program's own\n"
+"\n"
+"Examples\n"
+"  sbxrun --timeout 2s -- sleep 60\n"
+"  sbxrun --memory 64M --cpu 10s --stats -- sort /etc/passwd\n"
+"  sbxrun --output 10K --timeout 5s -- yes\n"
+"  sbxrun --policy -- sh -c 'echo hello >/etc/motd; ls /home'\n"
+"  sbxrun --json --timeout 1s -- echo hello | cut -c 1-40\n"
+"  echo 'print(6 * 7)' | sbxrun --timeout 10s --code python -\n"
+"  seq 8 | xargs -P 4 -I {} sbxrun --timeout 9s -- sh -c 'echo $((2 * {}))'\n";
+/* clang-format on */
+
+typedef struct {
+    sbx_config config;
+    sbx_policy policy;
+    const char **env, **read, **write; /* NULL-terminated, as long as argv */
+    int envs, reads, writes;
+    const char *language, *file; /* --code */
+    const char *json; /* NULL = none, "" = stdout */
+    int stats, quiet, direct;
+} options;
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static void fail(const char *what, const char *value) {
+    fprintf(stderr, "sbxrun: %s%s\nTry 'sbxrun --help'.\n", what, value);
+    exit(125);
+}
+
+static void fail_value(const char *name, const char *value, const char *wanted) {
+    fprintf(stderr, "sbxrun: --%s %s: %s\n", name, value, wanted);
+    exit(125);
+}
+
+typedef struct {
+    const char *name;
+    double factor;
+} unit;
+
+static const unit times[] = {{"ms", 1},    {"s", 1e3},    {"", 1e3}, {"m", 6e4},
+                             {"h", 3.6e6}, {"d", 8.64e7}, {NULL, 0}};
+static const unit sizes[] = {{"", 1},     {"B", 1},       {"K", 1024},      {"KiB", 1024},
+                             {"kB", 1e3}, {"KB", 1e3},    {"M", 1 << 20},   {"MiB", 1 << 20},
+                             {"MB", 1e6}, {"G", 1 << 30}, {"GiB", 1 << 30}, {"GB", 1e9},
+                             {NULL, 0}};
+static const unit counts[] = {{"", 1}, {NULL, 0}};
+
+/* "1.5m" in the units of the table. A number, then a unit, and nothing else. */
+static long long number(const char *name, const char *text, const unit *u, const char *wanted) {
+    size_t digits = strspn(text, "0123456789.");
+    char *end;
+    double value;
+
+    if (strcmp(text, "none") == 0) return SBX_UNLIMITED;
+    if (!isdigit((unsigned char)text[0])) fail_value(name, text, wanted);
+    value = strtod(text, &end);
+    while (u->name && strcmp(u->name, text + digits) != 0) u++;
+    if (end != text + digits || u->name == NULL) fail_value(name, text, wanted);
+    value *= u->factor;
+    if (value < 1) fail_value(name, text, "is too little; \"none\" is no limit");
+    if (value > 1e12) fail_value(name, text, "is too much; \"none\" is no limit");
+    return (long long)value;
+}
+
+/* Options with a value that is a limit: their place in the config. */
+static int set_limit(options *o, const char *name, const char *value) {
+    static const char time_wanted[] = "is no time like 2s, 500ms, 1.5m";
+    static const char size_wanted[] = "is no size like 64M, 500K, 1.5G";
+    static const char count_wanted[] = "is no whole number";
+    sbx_config *c = &o->config;
+    const struct {
+        const char *name;
+        long long *to;
+        const unit *units;
+        const char *wanted;
+    } rows[] = {
+        {"timeout", &c->timeout_ms, times, time_wanted},
+        {"grace", &c->grace_ms, times, time_wanted},
+        {"cpu", &c->cpu_ms, times, time_wanted},
+        {"memory", &c->memory_bytes, sizes, size_wanted},
+        {"output", &c->output_bytes, sizes, size_wanted},
+        {"file-size", &c->file_bytes, sizes, size_wanted},
+        {"files", &c->open_files, counts, count_wanted},
+        {"processes", &c->processes, counts, count_wanted},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(rows[i].name, name) != 0) continue;
+        if (value == NULL) return 1;
+        if (rows[i].units == counts && strchr(value, '.')) fail_value(name, value, count_wanted);
+        *rows[i].to = number(name, value, rows[i].units, rows[i].wanted);
+        return 1;
+    }
+    return 0;
+}
+
+/* The other options with a value. A value of NULL asks whether there is such an option. */
+static int set_text(options *o, const char *name, const char *value) {
+    if (strcmp(name, "env") == 0) {
+        if (value) o->env[o->envs++] = value;
+    } else if (strcmp(name, "read") == 0) {
+        if (value) o->read[o->reads++] = value;
+    } else if (strcmp(name, "write") == 0) {
+        if (value) o->write[o->writes++] = value;
+    } else if (strcmp(name, "cwd") == 0) {
+        if (value) o->config.cwd = value;
+    } else if (strcmp(name, "code") == 0) {
+        if (value) o->language = value;
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
+/* Those without. */
+static int set_flag(options *o, const char *name) {
+    if (strcmp(name, "help") == 0) {
+        fputs(help, stdout);
+        exit(0);
+    }
+    if (strcmp(name, "version") == 0) {
+        puts("sbxrun " SBX_VERSION);
+        exit(0);
+    }
+    if (strcmp(name, "policy") == 0) o->config.policy = &o->policy;
+    else if (strcmp(name, "network") == 0) o->policy.allow_network = 1;
+    else if (strcmp(name, "inherit-env") == 0) o->config.inherit_env = 1;
+    else if (strcmp(name, "stats") == 0) o->stats = 1;
+    else if (strcmp(name, "quiet") == 0) o->quiet = 1;
+    else if (strcmp(name, "direct") == 0) o->direct = 1;
+    else if (strcmp(name, "json") == 0) o->json = "";
+    else return 0;
+    return 1;
+}
+
+static void finish_options(options *o, char **rest) {
+    sbx_config *c = &o->config;
+
+    if (o->language == NULL && rest[0] == NULL) fail("which program?", "");
+    if (o->direct && (c->output_bytes || (o->json && !*o->json)))
+        fail("--direct: what the program writes is not seen by sbxrun, so no --output or --json",
+             "");
+    if (o->language == NULL || rest[0]) c->argv = (const char *const *)rest;
+    if (!c->inherit_env) o->env[o->envs] = "PATH"; /* in front of it is what --env says of PATH */
+    for (int i = 0; i < o->envs; i++)
+        if (strncmp(o->env[i], "PATH=", 5) == 0) o->env[o->envs] = NULL;
+    c->env = o->env;
+    o->policy.read = o->read;
+    o->policy.write = o->write;
+    if (o->reads || o->writes || o->policy.allow_network) c->policy = &o->policy;
+    if (c->timeout_ms == 0) c->timeout_ms = SBX_UNLIMITED;
+    if (c->output_bytes == 0 && (o->json == NULL || *o->json)) c->output_bytes = SBX_UNLIMITED;
+}
+
+static void parse(options *o, int argc, char **argv) {
+    size_t room = (size_t)argc + 2;
+    int i;
+
+    o->env = calloc(room, sizeof *o->env);
+    o->read = calloc(room, sizeof *o->read);
+    o->write = calloc(room, sizeof *o->write);
+    if (!o->env || !o->read || !o->write) fail("no memory", "");
+    for (i = 1; i < argc && strncmp(argv[i], "--", 2) == 0 && argv[i][2]; i++) {
+        char *name = argv[i] + 2, *value = strchr(name, '=');
+
+        if (strncmp(name, "json=", 5) == 0 && name[5]) {
+            o->json = name + 5;
+            continue;
+        }
+        if (value) *value++ = '\0';
+        if (!value && set_flag(o, name)) continue;
+        if (!set_limit(o, name, NULL) && !set_text(o, name, NULL))
+            fail("there is no option --", name);
+        if (!value) value = argv[++i];
+        if (!value) fail("a value is missing after --", name);
+        if (!set_limit(o, name, value)) set_text(o, name, value);
+        if (strcmp(name, "code") != 0) continue;
+        o->file = argv[++i];
+        if (!o->file) fail("--code: LANGUAGE and FILE, please", "");
+    }
+    if (i < argc && strcmp(argv[i], "--") == 0) i++;
+    else if (i < argc && argv[i][0] == '-') fail("there is no option ", argv[i]);
+    finish_options(o, argv + i);
+}
+
+/* ---- the terminal ---------------------------------------------------------------------------- */
+
+static volatile int stopped; /* the signal that asked for it */
+static sbx *volatile the_box;
+
+static void on_signal(int number) {
+    if (stopped && the_box) sbx_kill(the_box); /* asked twice: without grace */
+    stopped = number;
+}
+
+typedef struct {
+    const sbx_config *config;
+    int on, shown; /* is there a terminal; is the status line on it */
+    int inside_line; /* the program is in the middle of a line: no place for a status */
+    int broken; /* nobody reads our output any more */
+    long long deadline;
+} screen;
+
+static long long now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void clear_status(screen *s) {
+    if (s->shown) fputs("\r\033[K", stderr);
+    s->shown = 0;
+}
+
+static void human_size(char *to, size_t room, long long bytes) {
+    static const char *const names[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    int i = 0;
+
+    while (value >= 1024 && i < 4) value /= 1024, i++;
+    if (bytes < 0) snprintf(to, room, "?");
+    else snprintf(to, room, i && value < 100 ? "%.1f %s" : "%.0f %s", value, names[i]);
+}
+
+static void show_status(screen *s, sbx *box) {
+    char memory[32], output[32], text[160], left[32] = "";
+    struct winsize size = {0, 80, 0, 0};
+    sbx_usage u;
+
+    sbx_get_usage(box, &u);
+    if (!s->on || s->inside_line || u.wall_us < 1000000) return;
+    if (s->deadline)
+        snprintf(left, sizeof left, ", %lld s left", (s->deadline - now_ms() + 999) / 1000);
+    human_size(memory, sizeof memory, u.memory_bytes);
+    human_size(output, sizeof output, u.output_bytes);
+    snprintf(text, sizeof text, "[%.0f s%s]  CPU %.1f s  memory %s  output %s",
+             (double)u.wall_us / 1e6, left, (double)u.cpu_us / 1e6, memory, output);
+    if (ioctl(2, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) size.ws_col = 80;
+    fprintf(stderr, "\r\033[2m%.*s\033[0m\033[K", size.ws_col - 1, text);
+    s->shown = 1;
+}
+
+/* Passes output on. If nobody takes it, this waits, but not past the deadline or a signal. */
+static int on_output(void *user, sbx_stream stream, const char *data, size_t size) {
+    screen *s = user;
+    int fd = (int)stream; /* SBX_STDOUT is 1, SBX_STDERR is 2 */
+
+    clear_status(s);
+    if (size > 0) s->inside_line = data[size - 1] != '\n' && isatty(fd);
+    while (size > 0 && !stopped && (s->deadline == 0 || now_ms() < s->deadline)) {
+        struct pollfd p = {fd, POLLOUT, 0};
+        ssize_t n = 0;
+
+        if (poll(&p, 1, 50) > 0) n = write(fd, data, size < 4096 ? size : 4096);
+        if (n < 0 && errno != EINTR && errno != EAGAIN) return s->broken = 1;
+        if (n < 0) n = 0;
+        data += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static char *read_source(const char *path, size_t *size) {
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    char *text = NULL;
+    size_t room = 0, n = 1;
+
+    if (file == NULL) fail_value("code", path, strerror(errno));
+    for (*size = 0; n > 0; *size += n) {
+        if (*size == room) text = realloc(text, room = 2 * room + 4096);
+        if (text == NULL) fail("no memory", "");
+        n = fread(text + *size, 1, room - *size, file);
+    }
+    if (ferror(file)) fail_value("code", path, "cannot be read");
+    if (file != stdin) fclose(file);
+    return text;
+}
+
+/* Source text becomes a program; the result is that of the compiler. */
+static int build(const options *o, sbx_program *program, sbx_result *result) {
+    sbx_config config = o->config;
+    size_t size;
+    char *code = read_source(o->file, &size);
+
+    config.argv = NULL;
+    config.output_bytes = 0;
+    config.stop = &stopped;
+    sbx_build(&config, o->language, code, size, program, result);
+    free(code);
+    return result->verdict == SBX_OK;
+}
+
+static void connect_streams(const options *o, sbx_config *c) {
+    struct stat out, err;
+
+    c->in = o->file && strcmp(o->file, "-") == 0 ? SBX_DISCARD : SBX_INHERIT;
+    if (o->direct) {
+        c->out = c->err = SBX_INHERIT;
+    } else if (o->json == NULL || *o->json) {
+        c->out = c->err = SBX_STREAM;
+        c->on_output = on_output;
+        if (fstat(1, &out) == 0 && fstat(2, &err) == 0 && out.st_dev == err.st_dev &&
+            out.st_ino == err.st_ino)
+            c->err = SBX_MERGE; /* both go to the same place: in the order written */
+    }
+}
+
+static void run(const options *o, screen *s, const sbx_program *program, sbx_result *result) {
+    sbx_config c = o->config;
+    sbx *box;
+
+    connect_streams(o, &c);
+    c.program = program;
+    c.user = s;
+    c.stop = &stopped;
+    s->on = isatty(2) && !o->quiet && !o->direct;
+    if (c.timeout_ms > 0) s->deadline = now_ms() + c.timeout_ms;
+    the_box = box = sbx_start(&c, result);
+    if (box == NULL) return;
+    while (!sbx_poll(box, s->on ? 200 : SBX_UNLIMITED)) show_status(s, box);
+    clear_status(s);
+    the_box = NULL; /* from here on the handler keeps away from it */
+    sbx_finish(box, result);
+}
+
+static void report(const options *o, const screen *s, const sbx_result *r) {
+    char memory[32], output[32];
+
+    if (o->quiet || s->broken) return;
+    if (r->step == SBX_STEP_BUILD) fputs(r->err.data, stderr);
+    if (!o->stats && (r->verdict == SBX_OK || r->verdict == SBX_EXITED) && !r->step) return;
+    if (s->inside_line) fputc('\n', stderr);
+    fprintf(stderr, "sbxrun: %s: %s", sbx_verdict_name(r->verdict), r->message);
+    human_size(memory, sizeof memory, r->peak_bytes);
+    human_size(output, sizeof output, (long long)(r->out.total + r->err.total));
+    if (o->stats)
+        fprintf(stderr, " (%.2f s, CPU %.2f s, memory %s, output %s)", (double)r->wall_us / 1e6,
+                (double)(r->user_us + r->system_us) / 1e6, memory, output);
+    fputc('\n', stderr);
+}
+
+static void report_json(const options *o, const sbx_result *r) {
+    size_t size = sbx_json(r, NULL, 0);
+    char *text = malloc(size + 1);
+    FILE *file = *o->json ? fopen(o->json, "w") : stdout;
+
+    if (file == NULL || text == NULL) fail_value("json", o->json, strerror(errno));
+    sbx_json(r, text, size + 1);
+    fprintf(file, "%s\n", text);
+    if (fflush(file) != 0) fail_value("json", o->json, strerror(errno));
+    if (file != stdout) fclose(file);
+    free(text);
+}
+
+static int exit_status(const screen *s, const sbx_result *r) {
+    if (r->step == SBX_STEP_BUILD) return 126;
+    switch (r->verdict) {
+    case SBX_OK: return 0;
+    case SBX_EXITED: return r->exit_code;
+    case SBX_CRASHED: return 128 + r->signal;
+    case SBX_CANCELLED: return 128 + (s->broken ? SIGPIPE : stopped);
+    case SBX_NOT_STARTED:
+        if (r->step != SBX_STEP_EXEC) return 125;
+        return r->sys_errno == ENOENT || r->sys_errno == ENOTDIR ? 127 : 126;
+    case SBX_LOST:
+    case SBX_NO_RESULT: return 125;
+    default: return 124; /* a limit, or the policy */
+    }
+}
+
+int main(int argc, char **argv) {
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    static options o;
+    static screen s;
+    sbx_program program;
+    sbx_result result;
+    int status;
+
+    parse(&o, argc, argv);
+    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (signal(signals[i], on_signal) == SIG_IGN) signal(signals[i], SIG_IGN); /* nohup */
+    if (o.language == NULL) {
+        run(&o, &s, NULL, &result);
+    } else if (build(&o, &program, &result)) {
+        sbx_free(&result);
+        run(&o, &s, &program, &result);
+        sbx_discard(&program);
+    }
+    if (o.json) report_json(&o, &result);
+    report(&o, &s, &result);
+    status = exit_status(&s, &result);
+    sbx_free(&result);
+    return status;
+}
