@@ -1,6 +1,6 @@
 #!/bin/sh
-# The longer checks, one by name: format, tidy, cppcheck, soak, valgrind, threads, slow, languages,
-# treesoak, qemu.
+# The longer checks, one by name: copied, format, tidy, cppcheck, soak, valgrind, threads, slow,
+# languages, treesoak, qemu.
 # One line per case: ok, FAILED, or skipped with the reason; a tool that is not installed is
 # skipped, never passed.
 set -u
@@ -187,7 +187,18 @@ treesoak() {
     rm -rf "$dir"
 }
 
+# An example that somebody copied, with sbx.h beside it.
+copied() {
+    mkdir -p "$out/copied" && cp sbx.h examples/*.c "$out/copied" || return
+    for source in "$out"/copied/*.c; do
+        $CC -Wall -Wextra -Wpedantic -Werror -fsyntax-only "$source" >"$log" 2>&1
+        verdict "$(basename "$source") compiles beside a copied sbx.h" $?
+    done
+    rm -rf "$out/copied"
+}
+
 case $1 in
+copied) copied ;;
 format) format ;;
 tidy) tidy ;;
 treesoak) treesoak ;;

@@ -417,7 +417,7 @@ static int takes_all_memory(void *arg, void *ret, size_t ret_size) {
         }
         taken = (char *)memset(block, i + 1, 1 << 20);
     }
-    test_sleep_ms(1000);
+    test_sleep_ms(15000); /* until somebody looks */
     return 0;
 }
 

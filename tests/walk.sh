@@ -35,23 +35,24 @@ count() {
                 name = $0
                 sub(/^\/\* ==== /, "", name)
                 sub(/ *=* *\*\/.*$/, "", name)
-                sub(/[:.].*$/, "", name)
+                if (name !~ /^wing:/) sub(/:.*$/, "", name)
+                sub(/\..*$/, "", name)
                 begin[++sections] = FNR
                 title[sections] = name
             }
             next
         }
         {
-            section = ""
-            for (i = 1; i <= sections; i++) if (begin[i] <= $1) section = title[i]
-            if (section ~ /platform|data|helpers/) next
+            section = 0
+            while (section < sections && begin[section + 1] <= $1) section++
+            if (title[section] ~ /platform|data|helpers/) next
             functions++
             other = functions > 1 && section != last
             far = functions > 1 && ($1 - line > 500 || line - $1 > 500)
             changes += other
             jumps += far
             marks = (other ? "*" : " ") (far ? ">" : " ")
-            if (verbose) printf "%5d %s %-28s %s\n", $1, marks, $2, section
+            if (verbose) printf "%5d %s %-28s %s\n", $1, marks, $2, title[section]
             last = section
             line = $1
         }
