@@ -254,6 +254,11 @@ typedef struct sbx_program {       /* source text, saved and built: run it as of
     const char *const *argv;       /* what runs it */
 } sbx_program;
 
+typedef struct sbx_range {         /* bytes of the host's memory */
+    void *at;
+    size_t size;
+} sbx_range;
+
 typedef struct sbx_config {
     const char *const *argv;       /* NULL-terminated. argv[0] without a slash is looked up on the
                                       host's PATH; with one it is relative to cwd */
@@ -292,9 +297,14 @@ typedef struct sbx_config {
     long long open_files;          /* 0 = none; each process */
     long long processes;           /* 0 = none; processes and threads in the tree */
     long long stack_bytes;         /* 0 = none */
+    unsigned uid, gid;             /* 0 = the host's. For a host that is root: the program is this
+                                      user, without other groups and capabilities, and `processes`
+                                      binds it; the child is a copy of the host until it begins */
 
     sbx_contain contain;
     const sbx_policy *policy;      /* NULL = limits only */
+    const sbx_range *secrets;      /* sbx_call: bytes of the host that the function finds as zero;
+                                      ends with at = NULL */
     const char *cgroup;            /* a delegated cgroup v2 directory; NULL = none. Memory and pids
                                       are switched on for its children, and stay so */
     const sbx_language *languages; /* for sbx_run_code and sbx_build: more, or other, recipes; ends
@@ -584,6 +594,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #else
 #include <dirent.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -958,6 +969,7 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     int in_tree;                     /* it will be contained as a tree */
     int shares;                      /* the child wrote this: it is no copy of the host */
     int one_table;                   /* it shares the host's descriptors until it parts */
+    int apart;                       /* it does not share the host's memory: a copy, like fork */
     char *memory, *free_text;        /* stacks, then the environment's pointers, then text */
     int stacks;                      /* handed out */
     sbx__plan_call call;
@@ -1338,6 +1350,27 @@ static void sbx__arm_deadline(long long deadline) {
 
 /* A program is started without copying the host's page tables: the child runs on a stack of its own
    in the host's memory while this thread waits for its exec. */
+/* By system calls: the libc's functions would tell other threads, which this process does not have.
+   The old calls of 32-bit machines know only 16 bits. */
+#ifdef SYS_setresuid32
+#define SBX__SETGROUPS SYS_setgroups32
+#define SBX__SETRESGID SYS_setresgid32
+#define SBX__SETRESUID SYS_setresuid32
+#else
+#define SBX__SETGROUPS SYS_setgroups
+#define SBX__SETRESGID SYS_setresgid
+#define SBX__SETRESUID SYS_setresuid
+#endif
+static int sbx__set_user(unsigned uid, unsigned gid) {
+    unsigned caps[8]; /* struct __user_cap_header_struct, then twice the data */
+    memset(caps, 0, sizeof caps);
+    caps[0] = SBX__CAP_VERSION;
+    if (syscall(SBX__SETGROUPS, 0, NULL) != 0) return 0;
+    if (gid && syscall(SBX__SETRESGID, gid, gid, gid) != 0) return 0;
+    if (!uid) return 1;
+    return syscall(SBX__SETRESUID, uid, uid, uid) == 0 && syscall(SYS_capset, caps, caps + 2) == 0;
+}
+
 static pid_t sbx__start_child(sbx__plan *p, int (*first)(void *), int *pidfd) {
     int flags = SBX__CLONE_VM | SBX__CLONE_VFORK | SIGCHLD;
     char *top = sbx__stack_top(p);
@@ -1422,6 +1455,11 @@ static void sbx__reset_signals(int most) {
 
 static int sbx__close_quickly(int from) { return from < 0; }
 static void sbx__arm_deadline(long long deadline) { (void)deadline; }
+
+static int sbx__set_user(unsigned uid, unsigned gid) {
+    return setgroups(0, NULL) == 0 && (!gid || setgid((gid_t)gid) == 0) &&
+           (!uid || setuid((uid_t)uid) == 0);
+}
 
 static pid_t sbx__start_child(sbx__plan *p, int (*first)(void *), int *pidfd) {
     pid_t pid = fork();
@@ -1816,12 +1854,27 @@ static int sbx__check_places(const sbx_config *cfg, sbx_result *r) {
     return 1;
 }
 
+/* Another user's process could make the host's memory unreadable to itself (its dumpable flag) if it
+   shared it. */
+static int sbx__check_user(sbx__plan *p, sbx_result *r) {
+    unsigned uid = p->cfg.uid, gid = p->cfg.gid;
+    if (uid == (unsigned)geteuid()) uid = p->cfg.uid = 0;
+    if (gid == (unsigned)getegid()) gid = p->cfg.gid = 0;
+    p->apart = p->fn || uid || gid;
+    if (!uid && !gid) return 1;
+    if (geteuid() == 0 && uid != ~0u && gid != ~0u) return 1;
+    return sbx__refuse(r, SBX_STEP_CONFIG, geteuid() == 0 ? EINVAL : EPERM, "%s = %u: %s",
+                       uid ? "uid" : "gid", uid ? uid : gid,
+                       geteuid() == 0 ? "no such number can be had"
+                                      : "only a host that is root can become another user");
+}
+
 static int sbx__check(sbx__plan *p, sbx_result *r) {
     if (!sbx__check_program(&p->cfg, p->fn, r) || !sbx__check_limits(&p->cfg, r) ||
         !sbx__check_io(&p->cfg, p->handle, r) || !sbx__check_places(&p->cfg, r))
         return 0;
     sbx__fill_in(&p->cfg);
-    return 1;
+    return sbx__check_user(p, r);
 }
 
 /* ==== plan: everything is resolved and allocated before a process exists ===================== */
@@ -1994,10 +2047,10 @@ static int sbx__plan_processes(sbx_config *set, const sbx__plan *p, const sbx *b
         set->processes = -1;
         return 1;
     }
-    if (getuid() == 0 || geteuid() == 0)
+    if ((getuid() == 0 || geteuid() == 0) && !set->uid)
         return sbx__refuse(r, SBX_STEP_LIMITS, EPERM,
-                           "processes = %lld does not bind root: give a cgroup, or run as an "
-                           "ordinary user",
+                           "processes = %lld does not bind root: give a cgroup, a uid, or run as "
+                           "an ordinary user",
                            set->processes);
     set->processes += sbx__tree_tasks(p);
     if (p->cfg.policy && p->cfg.policy->kill_on_denied) set->processes++; /* who listens */
@@ -2147,6 +2200,15 @@ static sbx_step sbx__own_null(sbx__plan *p) {
     return wanted && p->null < 0 ? SBX_STEP_IO : SBX_STEP_NONE;
 }
 
+/* When nothing is left to do that only root can. */
+static sbx_step sbx__change_user(const sbx__plan *p, int *which) {
+    if (!p->cfg.uid && !p->cfg.gid) return SBX_STEP_NONE;
+    *which = 1;
+    if (!sbx__set_user(p->cfg.uid, p->cfg.gid)) return SBX_STEP_SESSION;
+    *which = 0;
+    return SBX_STEP_NONE;
+}
+
 /* Session, descriptors, directory. Every source is above the numbers that are handed out, so that
    none is overwritten. */
 static sbx_step sbx__become(const sbx__plan *p, int *report) {
@@ -2195,6 +2257,7 @@ static int sbx__child(void *arg) {
     if (p->in_tree) failed = sbx__tree_child(p, &which);
     if (!failed) failed = sbx__own_null(p);
     if (!failed && p->cfg.cgroup) failed = sbx__cgroup_child(p);
+    if (!failed) failed = sbx__change_user(p, &which);
     if (!failed && p->cfg.policy) failed = sbx__policy_child(p, &which);
     if (!failed && (p->in_tree || p->one_table)) failed = sbx__tree_part(p);
     if (!p->fn) sbx__arm_deadline(p->deadline); /* killed earlier it could leave something open */
@@ -2220,7 +2283,7 @@ static pid_t sbx__fork(sbx__plan *p, sbx *b) {
 
     if (p->in_tree) {
         pid = sbx__tree_spawn(p, b);
-    } else if (p->fn) {
+    } else if (p->apart) {
         pid = fork();
         if (pid == 0) sbx__child(p);
     } else {
@@ -2305,7 +2368,7 @@ static void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_result *
         return;
     case SBX_STEP_EXEC: sbx__explain_exec(p, f, r); return;
     case SBX_STEP_CONTAIN: sbx__tree_refuse(p, f, r); return;
-    case SBX_STEP_SESSION: what = "a session of its own"; break;
+    case SBX_STEP_SESSION: what = f->which ? "its user" : "a session of its own"; break;
     case SBX_STEP_LIMITS: what = p->limits[(unsigned)f->which % SBX__LIMITS].name; break;
     case SBX_STEP_CGROUP: what = "the cgroup"; break;
     case SBX_STEP_MEMORY: what = "memory for the function"; break;
@@ -3548,11 +3611,47 @@ static void sbx__call_hide(void) {
 #endif
 }
 
+/* One page, or many whole ones, of which the function gets zeros instead of what `secret` covers. A
+   page is replaced, not written to: it may be shared with the host, or hold this very stack. */
+static int sbx__forget_pages(char *page, size_t size, char *secret, size_t secret_size) {
+#if SBX__LINUX
+    int whole = secret == page && secret_size == size;
+    char *copy = (char *)mmap(whole ? page : NULL, size, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANON | (whole ? MAP_FIXED : 0), -1, 0);
+    if (whole || copy == (char *)MAP_FAILED) return copy != (char *)MAP_FAILED;
+    memcpy(copy, page, size);
+    memset(copy + (secret - page), 0, secret_size);
+    return mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, page) != MAP_FAILED;
+#else
+    (void)page, (void)size;
+    memset(secret, 0, secret_size);
+    return 1;
+#endif
+}
+
+/* 0 = it cannot be done, and the function must not begin. */
+static int sbx__call_forget(const sbx_range *range) {
+    size_t unit = (size_t)sysconf(_SC_PAGESIZE);
+    for (; range && range->at; range++) {
+        char *at = (char *)range->at, *end = at + range->size;
+        while (at < end) {
+            char *page = at - (size_t)at % unit, *next = page + unit;
+            if (at == page && end - at >= (ptrdiff_t)unit) next = end - (size_t)end % unit;
+            if (!sbx__forget_pages(page, (size_t)(next - page), at,
+                                   (size_t)((next < end ? next : end) - at)))
+                return 0;
+            at = next;
+        }
+    }
+    return 1;
+}
+
 static int sbx__call_run(sbx__plan *p) {
     sbx__failure begun;
     int code;
     sbx__current = p->call.shared;
     environ = p->envp;
+    if (!sbx__call_forget(p->cfg.secrets)) sbx__quit_with(p->low, SBX_STEP_MEMORY, 0);
     if (p->handle) { /* the host waits for this word */
         memset(&begun, 0, sizeof begun);
         if (write(p->low, &begun, sizeof begun) < 0) return 126;
@@ -3798,14 +3897,14 @@ static long long sbx__number_after(const char *text, const char *label, long lon
 }
 
 /* Tasks of this user, for RLIMIT_NPROC. */
-static long long sbx__user_tasks(void) {
+static long long sbx__user_tasks(unsigned user) {
     char text[4096];
     long long tasks = 0;
     int pid, proc = sbx__open_proc();
     DIR *dir = proc >= 0 ? sbx__list(proc, ".") : NULL;
     while (dir && (pid = sbx__next_pid(dir)) != 0)
         if (sbx__proc_read(proc, pid, "status", text, sizeof text) &&
-            sbx__number_after(text, "\nUid:", -1) == (long long)getuid())
+            sbx__number_after(text, "\nUid:", -1) == (long long)user)
             tasks += sbx__number_after(text, "\nThreads:", 0);
     if (dir) closedir(dir);
     sbx__close(&proc);
@@ -3852,7 +3951,7 @@ SBX__SOMETIMES unsigned long long sbx__pid_ns(int proc, int pid, int level) {
 
 #else
 static int sbx__proc_group_dead(const sbx *b) { return b ? -1 : 0; }
-static long long sbx__user_tasks(void) { return 0; }
+static long long sbx__user_tasks(unsigned user) { return user ? 0 : 0; }
 #endif
 
 /* ==== wing: tree. A PID namespace: no process can leave it, and it dies as a whole =========== */
@@ -3999,13 +4098,13 @@ static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r) {
     }
 
     p->in_tree = 1;
-    p->one_table = !p->fn;
+    p->one_table = !p->apart;
     p->tree.user_ns = geteuid() != 0; /* root needs none, so that ids stay what they are */
     snprintf(p->tree.uid_map, sizeof p->tree.uid_map, "%u %u 1", (unsigned)geteuid(),
              (unsigned)geteuid());
     snprintf(p->tree.gid_map, sizeof p->tree.gid_map, "%u %u 1", (unsigned)getegid(),
              (unsigned)getegid());
-    if (sbx__tree_open(p, b) && ((!p->fn && (p->cfg.processes < 0 || !p->tree.user_ns)) ||
+    if (sbx__tree_open(p, b) && ((!p->apart && (p->cfg.processes < 0 || !p->tree.user_ns)) ||
                                  sbx__pipe(&p->tree.gate[0], &p->tree.gate[1], p->low + 2)))
         return 1;
     return sbx__refuse(r, SBX_STEP_IO, errno, "no descriptors for the tree: %s", strerror(errno));
@@ -4013,7 +4112,8 @@ static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r) {
 
 /* In a user namespace of its own pid 1 is the only one. */
 static long long sbx__tree_tasks(const sbx__plan *p) {
-    return p->in_tree && p->tree.user_ns ? 1 : sbx__user_tasks();
+    unsigned user = p->cfg.uid ? p->cfg.uid : (unsigned)getuid();
+    return p->in_tree && p->tree.user_ns ? 1 : sbx__user_tasks(user);
 }
 
 /* ---- pid 1, from clone to its program. Async-signal-safe, as everything up to exec ---- */
@@ -4159,15 +4259,15 @@ static void sbx__tree_make_program(sbx__plan *p) {
    large as it is used to, with a page below that ends it. */
 static void sbx__tree_make_function(sbx__plan *p) {
     int flags = SBX__CLONE_VM | SBX__CLONE_PARENT, *tid = sbx__tid_word();
-    char *room = (char *)mmap(NULL, p->call.stack, PROT_READ | PROT_WRITE,
+    size_t size = p->fn ? p->call.stack : 4 * SBX__STACK;
+    char *room = (char *)mmap(NULL, size, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_STACK, -1, 0);
     pid_t pid;
     if (room == (char *)MAP_FAILED) sbx__quit_with(p->report, SBX_STEP_MEMORY, 0);
     mprotect(room, 4096, PROT_NONE);
     syscall(SYS_set_tid_address, NULL); /* else the end of this process would clear the word */
     if (tid) flags |= SBX__CLONE_SETTID | SBX__CLONE_CLEARTID;
-    pid = clone(sbx__child, room + p->call.stack, flags | SIGCHLD, p, (void *)NULL, (void *)NULL,
-                tid);
+    pid = clone(sbx__child, room + size, flags | SIGCHLD, p, (void *)NULL, (void *)NULL, tid);
     if (pid < 0) sbx__quit_with(p->report, SBX_STEP_SPAWN, 0);
     sbx__tell_host(p, SBX__TOLD_PID, (int)pid);
 }
@@ -4187,12 +4287,12 @@ static int sbx__tree_enter(void *arg) {
     if (pid < 0) sbx__tree_failed(p, SBX__TREE_ENTER);
     else p->tree.init = (int)pid;
 
-    if (p->fn && p->tree.init) sbx__tell_host(p, SBX__TOLD_INIT, p->tree.init);
-    if (p->fn && p->tree.failure.step) {
+    if (p->apart && p->tree.init) sbx__tell_host(p, SBX__TOLD_INIT, p->tree.init);
+    if (p->apart && p->tree.failure.step) {
         errno = p->tree.failure.error;
         sbx__quit_with(p->report, SBX_STEP_CONTAIN, p->tree.failure.which);
     }
-    if (p->fn) sbx__tree_make_function(p);
+    if (p->apart) sbx__tree_make_function(p);
     else if (!p->tree.failure.step) sbx__tree_make_program(p);
     sbx__quit(0);
     return 0;
@@ -4350,7 +4450,7 @@ static void sbx__tree_open_gate(sbx__plan *p, sbx *b) {
     }
     if (b->failure.step && sbx__pidfd_signal(p->tree.pid_fd, SIGKILL, 0) < 0 && p->tree.pid > 0)
         kill((pid_t)p->tree.pid, SIGKILL);
-    while (!p->fn && (value = *word) != 0)
+    while (!p->apart && (value = *word) != 0)
         syscall(SYS_futex, word, SBX__FUTEX_WAIT, value, NULL, NULL, 0);
 }
 
@@ -4360,7 +4460,7 @@ static pid_t sbx__tree_spawn(sbx__plan *p, sbx *b) {
     if (p->tree.image < 0 && access("/bin/sh", X_OK) == 0) p->tree.shell = "/bin/sh";
     for (tries = 0; tries < 4; tries++) {
         memset(&p->tree.failure, 0, sizeof p->tree.failure);
-        if (p->fn) sbx__tree_enter_function(p, b);
+        if (p->apart) sbx__tree_enter_function(p, b);
         else sbx__tree_enter_program(p);
         if (!p->tree.failure.step || p->tree.pid > 0 || p->tree.pid_fd >= 0) break;
         sbx__tree_undo(p);
@@ -4433,7 +4533,8 @@ static void sbx__tree_own_proc(sbx__plan *p) {
 
 static sbx_step sbx__tree_child(sbx__plan *p, int *which) {
     char byte;
-    while (!p->fn && p->tree.gate[0] >= 0 && read(p->tree.gate[0], &byte, 1) < 0 && errno == EINTR)
+    while (!p->apart && p->tree.gate[0] >= 0 && read(p->tree.gate[0], &byte, 1) < 0 &&
+           errno == EINTR)
         ;
     if (p->cfg.policy) return sbx__policy_view(p, which);
     sbx__tree_own_proc(p);
@@ -4448,8 +4549,8 @@ static sbx_step sbx__tree_part(sbx__plan *p) {
     unsigned unshare_only = 2; /* CLOSE_RANGE_UNSHARE, and a number that nobody has */
     char byte;
     ssize_t n;
-    if (!p->one_table && !(p->in_tree && p->fn)) return SBX_STEP_NONE;
-    if (!p->fn) {
+    if (!p->one_table && !(p->in_tree && p->apart)) return SBX_STEP_NONE;
+    if (!p->apart) {
         if (syscall(SBX__NR_close_range, INT_MAX, INT_MAX, unshare_only) == 0) return SBX_STEP_NONE;
         return syscall(SYS_unshare, SBX__CLONE_FILES) == 0 ? SBX_STEP_NONE : SBX_STEP_IO;
     }
@@ -4566,7 +4667,9 @@ static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r) {
                        "contain = SBX_CONTAIN_TREE needs a PID namespace: %s",
                        SBX__LINUX ? "compiled out by SBX_NO_TREE" : "only Linux has them");
 }
-static long long sbx__tree_tasks(const sbx__plan *p) { return p ? sbx__user_tasks() : 0; }
+static long long sbx__tree_tasks(const sbx__plan *p) {
+    return sbx__user_tasks(p->cfg.uid ? p->cfg.uid : (unsigned)getuid());
+}
 static pid_t sbx__tree_spawn(sbx__plan *p, sbx *b) { return p && b ? -1 : 0; }
 static sbx_step sbx__tree_child(sbx__plan *p, int *which) {
     return p && which ? SBX_STEP_NONE : SBX_STEP_CONTAIN;
@@ -6091,10 +6194,10 @@ static int sbx__check_group(const sbx__plan *p, sbx_result *r) {
     const sbx__plan_policy *q = &p->policy;
     char shown[120];
     int i;
-    if (!p->in_tree && p->fn && p->cfg.policy->kill_on_denied)
+    if (!p->in_tree && p->apart && p->cfg.policy->kill_on_denied)
         return sbx__refuse(r, SBX_STEP_POLICY, EINVAL,
-                           "policy.kill_on_denied: for a function only where it is contained as a "
-                           "tree");
+                           "policy.kill_on_denied: for a function, or with uid or gid, only where "
+                           "it is contained as a tree");
     for (i = 0; i < q->used && !p->in_tree; i++) {
         const sbx__spot *spot = &q->spots[i], *around = sbx__around(q, i, spot->at);
         int kernel = sbx__is_in(spot->at, "proc") || sbx__is_in(spot->at, "sys");
@@ -6139,7 +6242,8 @@ static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r) {
     sbx__build_filter(p, version);
     if (q->filter_size > 256) /* jumps are bytes */
         return sbx__refuse(r, SBX_STEP_POLICY, E2BIG, "policy: its filter has grown too long");
-    p->one_table |= policy->kill_on_denied && !p->fn; /* the host needs the filter's descriptor */
+    p->one_table |=
+        policy->kill_on_denied && !p->apart; /* the host needs the filter's descriptor */
     q->enforced |= SBX_BY_SECCOMP | SBX_BY_NO_NEW_PRIVS | (p->in_tree ? SBX_BY_ROOT : 0);
     return 1;
 }
@@ -6269,7 +6373,7 @@ static int sbx__make_proc(sbx__plan *p, int there, int root) {
     if (mounted) p->tree.proc = openat(root, "proc", SBX__O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (p->policy.proc) {
         if (p->tree.proc < 0) return 0;
-        sbx__mask_proc(root, geteuid() == 0 && !p->tree.user_ns);
+        sbx__mask_proc(root, geteuid() == 0 && !p->tree.user_ns && !p->cfg.uid);
         return 1;
     }
 

@@ -942,3 +942,92 @@ UTEST(call, peak_of_a_function_is_without_the_host) {
     if (!test_has_watch()) UTEST_SKIP("nobody looks at memory there");
     EXPECT_STREQ("", test_in_copy(call_of_a_large_host, NULL));
 }
+
+/* ==== Memory that the function must not see =================================================== */
+
+static unsigned char in_data[3 * 4096];
+
+typedef struct found {
+    unsigned long secrets, others;
+} found;
+
+typedef struct places {
+    const unsigned char *heap, *shared;
+    size_t size;
+} places;
+
+static unsigned long sum_bytes(const unsigned char *at, size_t size) {
+    unsigned long sum = 0;
+    while (size-- > 0) sum += at[size];
+    return sum;
+}
+
+/* Of each place the bytes from 100 to size - 100 are secret. */
+static int look_for_secrets(void *arg, void *ret, size_t ret_size) {
+    const places *p = (const places *)arg;
+    const unsigned char *each[3];
+    found *f = (found *)ret;
+    int i;
+    (void)ret_size;
+    each[0] = p->heap;
+    each[1] = p->shared;
+    each[2] = in_data;
+    for (i = 0; i < 3; i++) {
+        f->secrets += sum_bytes(each[i] + 100, p->size - 200);
+        f->others += sum_bytes(each[i], 100) + sum_bytes(each[i] + p->size - 100, 100);
+    }
+    memset((char *)(size_t)p->shared + 200, 7, 100); /* and cannot be reached by writing either */
+    return 0;
+}
+
+UTEST(call, secrets_are_not_in_the_copy) {
+    size_t size = sizeof in_data, i;
+    unsigned char on_stack[64], *heap, *shared;
+    sbx_range secrets[5];
+    places where;
+    found got;
+    sbx_config config = {0};
+    sbx_result result;
+    int contain;
+    NEED_CALL();
+    if (test_is_portable()) UTEST_SKIP("pages are replaced on Linux only");
+    heap = (unsigned char *)malloc(size);
+    shared = (unsigned char *)mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                                   -1, 0);
+    ASSERT_TRUE(heap != NULL && shared != MAP_FAILED);
+    memset(heap, 1, size);
+    memset(shared, 1, size);
+    memset(in_data, 1, size);
+    memset(on_stack, 1, sizeof on_stack);
+    secrets[0].at = heap + 100;
+    secrets[1].at = shared + 100;
+    secrets[2].at = in_data + 100;
+    for (i = 0; i < 3; i++) secrets[i].size = size - 200;
+    secrets[3].at = on_stack;
+    secrets[3].size = sizeof on_stack;
+    secrets[4].at = NULL;
+    where.heap = heap;
+    where.shared = shared;
+    where.size = size;
+    for (contain = SBX_CONTAIN_AUTO; contain <= SBX_CONTAIN_GROUP; contain++) {
+        config.contain = (sbx_contain)contain;
+        config.secrets = NULL;
+        EXPECT_EQ(SBX_OK,
+                  (int)sbx_call(&config, look_for_secrets, &where, &got, sizeof got, &result));
+        EXPECT_TRUE(got.secrets >= 3 * (size - 200)); /* without the list it sees all */
+        sbx_free(&result);
+        memset(shared, 1, size);
+        config.secrets = secrets;
+        EXPECT_EQ(SBX_OK,
+                  (int)sbx_call(&config, look_for_secrets, &where, &got, sizeof got, &result));
+        EXPECT_EQ_MSG(0ul, got.secrets, result.message);
+        EXPECT_EQ(600ul, got.others);
+        sbx_free(&result);
+        EXPECT_EQ((unsigned long)size,
+                  sum_bytes(shared, size)); /* the host's own are as they were */
+        EXPECT_EQ((unsigned long)size, sum_bytes(heap, size));
+        EXPECT_EQ(64ul, sum_bytes(on_stack, sizeof on_stack));
+    }
+    free(heap);
+    munmap(shared, size);
+}

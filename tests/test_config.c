@@ -202,7 +202,8 @@ UTEST(seed, A5_command_goes_through_the_shell) {
     TEST_RUN(&config, &result);
     EXPECT_STREQ("43\na  b|a|b|", result.out.data);
     EXPECT_EQ(6, result.exit_code);
-    EXPECT_STREQ("'echo $((6 * 7)) | tr 2 3 && printf '%s|' \"$X\" $X; ex...' exited with code 6", result.message);
+    EXPECT_STREQ("'echo $((6 * 7)) | tr 2 3 && printf '%s|' \"$X\" $X; ex...' exited with code 6",
+                 result.message);
     sbx_free(&result);
     config.command = "nonsense-that-is-no-command"; /* the shell ran: its code, its words */
     TEST_RUN(&config, &result);
@@ -622,9 +623,9 @@ UTEST(attack, a34_wrong_files_on_the_path) {
 /* ==== Arguments =============================================================================== */
 
 UTEST(pitfall, P37_arguments_arrive_unchanged) {
-    static const char *const odd[] = {"",     " ",      "a b",       "\"",      "'",  "\\",   "\n",
-                                      "$HOME", "`id`",  "*",         "-c",      "--", "a\tb", ";",
-                                      "&& x",  "%s%n",  "\xc3\xa9\xff", "\x01\x7f", "#!", "=",  ""};
+    static const char *const odd[] = {
+        "",   " ",    "a b", "\"",   "'",    "\\",           "\n",       "$HOME", "`id`", "*", "-c",
+        "--", "a\tb", ";",   "&& x", "%s%n", "\xc3\xa9\xff", "\x01\x7f", "#!",    "=",    ""};
     enum { ODD = sizeof odd / sizeof *odd, MANY = 2000 };
     static const char *argv[MANY + 3];
     static char expected[ODD * 20], longest[100001];
@@ -961,10 +962,12 @@ static const struct {
     const char *name;
     size_t offset;
 } limits[] = {
-#define LIMIT(field) {#field, offsetof(sbx_config, field)}
-    LIMIT(timeout_ms),   LIMIT(grace_ms),            LIMIT(output_bytes), LIMIT(cpu_ms),
-    LIMIT(memory_bytes), LIMIT(address_space_bytes), LIMIT(file_bytes),   LIMIT(open_files),
-    LIMIT(processes),    LIMIT(stack_bytes),
+#define LIMIT(field)                                                                               \
+    { #field, offsetof(sbx_config, field) }
+    LIMIT(timeout_ms),  LIMIT(grace_ms),     LIMIT(output_bytes),
+    LIMIT(cpu_ms),      LIMIT(memory_bytes), LIMIT(address_space_bytes),
+    LIMIT(file_bytes),  LIMIT(open_files),   LIMIT(processes),
+    LIMIT(stack_bytes),
 #undef LIMIT
 };
 #define LIMITS ((int)(sizeof limits / sizeof *limits))
@@ -982,8 +985,8 @@ static const char *limit_refused(int i, long long value) {
 }
 
 UTEST(config, negative_limits) {
-    static const long long wrong[] = {-2, -3, -1000, -4096, -(1LL << 31), -(1LL << 32),
-                                      -(1LL << 62), LLONG_MIN + 1, LLONG_MIN};
+    static const long long wrong[] = {
+        -2, -3, -1000, -4096, -(1LL << 31), -(1LL << 32), -(1LL << 62), LLONG_MIN + 1, LLONG_MIN};
     int i, j;
     for (i = 0; i < LIMITS; i++)
         for (j = 0; j < (int)(sizeof wrong / sizeof *wrong); j++)
@@ -1076,11 +1079,11 @@ UTEST(config, calls_are_refused_too) {
     config.argv = NULL;
     for (i = 0; i < LIMITS; i++) {
         *limit_of(&config, i) = -2;
-        EXPECT_STREQ("", call_refused(&config, never_called, answer, sizeof answer,
-                                      limits[i].name, "-2"));
+        EXPECT_STREQ(
+            "", call_refused(&config, never_called, answer, sizeof answer, limits[i].name, "-2"));
         *limit_of(&config, i) = 1LL << 62;
-        EXPECT_STREQ("", call_refused(&config, never_called, answer, sizeof answer,
-                                      limits[i].name, "4611686018427387904"));
+        EXPECT_STREQ("", call_refused(&config, never_called, answer, sizeof answer, limits[i].name,
+                                      "4611686018427387904"));
         *limit_of(&config, i) = 0;
     }
     EXPECT_STREQ("", call_refused(&config, NULL, answer, sizeof answer, "function", NULL));
@@ -1089,8 +1092,8 @@ UTEST(config, calls_are_refused_too) {
                                   test_text("%zu", ((size_t)-1) / 2)));
     EXPECT_STREQ("", call_refused(&config, never_called, answer, (size_t)-1, "ret_size", NULL));
     config.env = (const char *const[]){"=nonsense", NULL};
-    EXPECT_STREQ("", call_refused(&config, never_called, answer, sizeof answer, "env",
-                                  "=nonsense"));
+    EXPECT_STREQ("",
+                 call_refused(&config, never_called, answer, sizeof answer, "env", "=nonsense"));
     forget_marker();
 }
 
@@ -1163,8 +1166,8 @@ static const char *clamp_flaw(int i, long long own, long long most) {
 }
 
 UTEST(config, clamp_takes_the_lower) {
-    static const long long values[] = {0,     -1,      1,       2,       100,     2999,
-                                       3000,  3001,    29999,   30000,   30001,   1048575,
+    static const long long values[] = {0,       -1,      1,       2,        100,   2999,
+                                       3000,    3001,    29999,   30000,    30001, 1048575,
                                        1048576, 1048577, 1 << 30, 1LL << 40};
     int count = (int)(sizeof values / sizeof *values), i, j, k;
     for (i = 0; i < LIMITS; i++)
@@ -1227,9 +1230,7 @@ static const char *clamps_nothing(void *arg) {
     return "";
 }
 
-UTEST(config, clamp_of_null_is_harmless) {
-    EXPECT_STREQ("", test_in_copy(clamps_nothing, NULL));
-}
+UTEST(config, clamp_of_null_is_harmless) { EXPECT_STREQ("", test_in_copy(clamps_nothing, NULL)); }
 
 UTEST(seed, S3_a_caller_may_shorten_but_never_exceed) {
     static const long long wishes[] = {SBX_UNLIMITED, 0, 60000, 80};
@@ -1320,8 +1321,7 @@ UTEST(config, pipe_without_a_handle) {
     TEST_RUN(&config, &result);
     if (result.verdict == SBX_NOT_STARTED)
         EXPECT_STREQ("", refusal_flaw(&config, &result, SBX_STEP_CONFIG, "in", "SBX_PIPE|5"));
-    else
-        EXPECT_STREQ("pipe 0\n", result.out.data);
+    else EXPECT_STREQ("pipe 0\n", result.out.data);
     sbx_free(&result);
 }
 
@@ -1460,16 +1460,14 @@ UTEST(config, protections_that_may_be_missing) {
     TEST_RUN(&config, &result);
     if (result.verdict == SBX_NOT_STARTED)
         EXPECT_STREQ("", refused(&config, SBX_STEP_POLICY, "policy", NULL));
-    else
-        EXPECT_TRUE(result.enforced & SBX_BY_SECCOMP);
+    else EXPECT_TRUE(result.enforced & SBX_BY_SECCOMP);
     sbx_free(&result);
     config.policy = NULL;
     config.contain = SBX_CONTAIN_TREE;
     TEST_RUN(&config, &result);
     if (result.verdict == SBX_NOT_STARTED)
         EXPECT_STREQ("", refused(&config, SBX_STEP_CONTAIN, "SBX_CONTAIN_TREE", NULL));
-    else
-        EXPECT_TRUE(result.enforced & SBX_BY_TREE);
+    else EXPECT_TRUE(result.enforced & SBX_BY_TREE);
     sbx_free(&result);
     unlink(marker);
     config.contain = SBX_CONTAIN_AUTO;
@@ -1690,3 +1688,121 @@ UTEST(config, clamp_puts_the_policy_and_the_cgroup_of_the_ceiling) {
     EXPECT_TRUE(config.policy == &wanted);
     EXPECT_STREQ("ceiling", config.cgroup);
 }
+
+/* ==== Another user ============================================================================ */
+
+#ifdef __linux__
+#include <sys/prctl.h>
+
+static int tell_user(void *arg, void *ret, size_t size) {
+    unsigned *ids = (unsigned *)ret;
+    (void)arg, (void)size;
+    ids[0] = (unsigned)geteuid();
+    ids[1] = (unsigned)getegid();
+    ids[2] = (unsigned)getgroups(0, NULL);
+    return 0;
+}
+
+/* With and without a tree, with and without a policy: the ids, no other groups, no capabilities;
+   what it makes is its own; and the host is dumpable as before. */
+UTEST(config, uid_and_gid) {
+    static const char command[] = "echo $(id -u) $(id -g) $(id -G); grep CapEff /proc/self/status; "
+                                  "echo x >made";
+    char dir[PATH_MAX];
+    const char *write[2] = {dir, NULL};
+    sbx_policy policy = {0};
+    sbx_config config = {0};
+    sbx_result result;
+    struct stat st;
+    unsigned ids[3];
+    int round;
+    if (geteuid() != 0) UTEST_SKIP("only root can become another user");
+    test_tmpdir(dir);
+    ASSERT_EQ(0, chmod(dir, 0777));
+    policy.write = write;
+    config.cwd = dir;
+    config.uid = 4242;
+    config.gid = 4343;
+    for (round = 0; round < 4; round++) {
+        config.contain = round % 2 ? SBX_CONTAIN_GROUP : SBX_CONTAIN_AUTO;
+        config.policy = round / 2 && test_has_policy() ? &policy : NULL;
+        config.command = command;
+        unlink(test_text("%s/made", dir));
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        EXPECT_STREQ_MSG("4242 4343 4343\nCapEff:\t0000000000000000\n", result.out.data,
+                         result.message);
+        EXPECT_EQ(0, stat(test_text("%s/made", dir), &st));
+        EXPECT_EQ(4242, (int)st.st_uid);
+        EXPECT_EQ(4343, (int)st.st_gid);
+        sbx_free(&result);
+        EXPECT_EQ(1, prctl(PR_GET_DUMPABLE, 0, 0, 0, 0));
+        EXPECT_EQ(0, (int)geteuid());
+        config.command = NULL;
+        if (!test_has_call()) continue;
+        EXPECT_EQ(SBX_OK, (int)sbx_call(&config, tell_user, NULL, ids, sizeof ids, &result));
+        EXPECT_EQ(4242u, ids[0]);
+        EXPECT_EQ(4343u, ids[1]);
+        EXPECT_EQ(0u, ids[2]);
+        sbx_free(&result);
+        EXPECT_EQ(1, prctl(PR_GET_DUMPABLE, 0, 0, 0, 0));
+    }
+    test_remove_tree(dir);
+}
+
+UTEST(config, uid_makes_processes_bind_root) {
+    sbx_config config = {0};
+    sbx_result result;
+    if (test_is_portable()) UTEST_SKIP("nobody counts there");
+    if (geteuid() != 0) UTEST_SKIP("only root can become another user");
+    config.uid = 4244;
+    config.processes = 5;
+    config.command = "i=0; while [ $i -lt 12 ]; do sleep 1 & i=$((i+1)); done; echo all";
+    TEST_RUN(&config, &result);
+    EXPECT_TRUE_MSG(strstr(result.out.data, "all") == NULL, result.out.data);
+    EXPECT_TRUE(result.enforced & SBX_BY_RLIMIT_NPROC);
+    sbx_free(&result);
+    config.command = "sleep 0.01 & sleep 0.01 & wait; echo all";
+    TEST_RUN(&config, &result);
+    EXPECT_STREQ_MSG("all\n", result.out.data, result.err.data);
+    sbx_free(&result);
+    config.uid = 0;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_NOT_STARTED, result);
+    sbx_free(&result);
+}
+
+UTEST(config, uid_needs_a_host_that_is_root) {
+    sbx_config config = {0};
+    sbx_result result;
+    config.command = "exit 0";
+    config.uid = geteuid() == 0 ? ~0u : (unsigned)geteuid() + 1;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_NOT_STARTED, result);
+    EXPECT_EQ(SBX_STEP_CONFIG, (int)result.step);
+    EXPECT_TRUE_MSG(strstr(result.message, "uid = ") != NULL, result.message);
+    sbx_free(&result);
+    config.uid = (unsigned)geteuid(); /* who it is already it may be */
+    config.gid = (unsigned)getegid();
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    sbx_free(&result);
+}
+
+/* A program that the user may not run, a directory that it may not enter. */
+UTEST(config, uid_failures_are_told) {
+    char dir[PATH_MAX];
+    sbx_config config = {0};
+    sbx_result result;
+    if (geteuid() != 0) UTEST_SKIP("only root can become another user");
+    test_tmpdir(dir); /* mode 0700 */
+    config.uid = 4242;
+    config.command = "exit 0";
+    config.cwd = dir;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_NOT_STARTED, result);
+    EXPECT_EQ_MSG(SBX_STEP_CWD, (int)result.step, result.message);
+    sbx_free(&result);
+    test_remove_tree(dir);
+}
+#endif
