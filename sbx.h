@@ -27,7 +27,8 @@
       sbx_write(), sbx_read() talk to the program meanwhile.
    4. sbx_call() runs a C function in a child instead of a program; sbx_run_code() runs source text
       in thirteen languages.
-   5. cfg.policy takes away files, network, processes and kernel (Linux).
+   5. cfg.policy gives it a world of its own, without the user's files, network, other processes and
+      most of the kernel (Linux).
    When a function returns, no process of the tree is left, no zombie, no descriptor, no file. What
    was asked for was in force, or nothing ran and the message says what is missing. The host is
    never changed: no handlers, no threads, no globals, no output; signal mask, dispositions,
@@ -58,27 +59,60 @@
    where the host looked too late to know that a limit was kept: first after the deadline, or when
    the program was gone before its memory could be looked at.
 
-   WHAT EACH LEVEL STOPS                                         group   tree   policy
-     its own time, output, memory, CPU, files past the limit       x       x       x
-     descendants that call setsid or daemonise                     -       x       x
-     survivors when the host is killed                             -       x       x
-     seeing or signalling the host's processes                     -       x       x
-     reading the user's files, writing anywhere, the network       -       -       x
-     ptrace, namespaces, mounts, io_uring, bpf, keys, ...          -       -       x
+   WHAT EACH LEVEL STOPS                                       group  tree  policy  policy
+                                                                            in group
+     its own time, output, memory, CPU, files past the limit     x      x      x      x
+     descendants that call setsid or daemonise                   -      x      -      x
+     survivors when the host is killed                           -      x      -      x
+     signalling and tracing the host's processes                 -      x      x*     x
+     seeing them                                                 -      x      -      x
+     reading the user's files, writing anywhere, the network     -      -      x      x
+     learning which files exist (stat)                           -      -      -      x
+     ptrace, namespaces, mounts, io_uring, bpf, keys, ...        -      -      x      x
    The group is SBX_CONTAIN_GROUP, the tree is SBX_CONTAIN_AUTO or _TREE, the policy is cfg.policy.
+   * signals from Landlock 6 (Linux 6.12) on.
+
+   UNDER A POLICY
+     The program has a root directory of its own: the system's trees (read-only), those of `read`
+     and `write` under their own names, the program, a private /tmp and /dev/shm, /dev/null zero
+     full random urandom, and a /proc that knows only its own processes. Anything else does not
+     exist. Symlinks on the way to a tree are there, too; of trees inside trees the innermost
+     decides. HOME is the first tree that can be written, else /tmp; TMPDIR is /tmp; both unless
+     env sets them. Without a cwd it starts where the host is, if the box has that, else in /tmp.
+     With "/" among the trees /tmp is the host's, and TMPDIR somewhere else if that is read-only.
+     With no_system, and scratch_bytes 0, there is nothing at all but `read` and `write`.
+     Landlock is a second lock where the kernel has it. System calls that would lead out fail with
+     EPERM, those that the table in the wing policy does not know with ENOSYS. With kill_on_denied
+     those that no honest program makes by accident end it: the table says which.
+
+   IN CONTAINERS AND ON HARDENED DISTRIBUTIONS
+     there are often no namespaces for an ordinary user: a policy is then refused, and the message
+     names the setting (user.max_user_namespaces, kernel.unprivileged_userns_clone,
+     kernel.apparmor_restrict_unprivileged_userns, or the container's seccomp profile). With
+     contain = SBX_CONTAIN_GROUP the policy is Landlock and the filter alone, and needs none. Then
+     modes, owners, times and attributes cannot be changed, also in `write`; stat shows what exists;
+     there is no private /tmp (TMPDIR is the first writable tree); a read tree inside a writable
+     one, and kill_on_denied with a function, are refused. It has to be asked for: AUTO never
+     becomes this. examples/probe.c shows what works on a machine.
 
    WHAT IT DOES NOT PROTECT AGAINST
    - Without a policy the program is the user: it reads and deletes what the user can.
    - A kernel bug is a way out of everything here. For code that hunts for those, use a virtual
      machine.
-   - Side channels, shared caches, disk space, disk and memory bandwidth; names and sizes of files
-     (stat is never denied); system information in /proc; descriptors that the host hands over.
-   - A function of sbx_call has a copy of all the host's memory, and its shared mappings.
+   - Side channels, shared caches, disk space, disk and memory bandwidth; system information in
+     /proc; descriptors that the host hands over.
+   - Under a policy: locks (flock) on files that can be read, which stop others who lock them; pipes
+     with a name (FIFOs) in a tree of `read` that is below /tmp, or where there is no Landlock, can
+     be written; with allow_network it can take names of abstract sockets.
+   - A function of sbx_call has a copy of all the host's memory but for cfg.secrets, and its shared
+     mappings: keys on the stack, buffers of libraries, other users' requests. Name there what must
+     not be seen, or let a small process make the calls.
    - The directory of source text outlives a host that is killed. Compilers are trusted as programs,
      not as parsers of hostile text: give them a policy.
    - memory_bytes is watched, not reserved: a child can be over it for some milliseconds, longer in
      a crowd of a thousand processes or while the host has no descriptor free; and memory in memfd,
-     tmpfs, pipes or unmapped shared pages is nobody's. Only cfg.cgroup counts it all.
+     tmpfs (a policy's scratch_bytes), pipes or unmapped shared pages is nobody's. Only cfg.cgroup
+     counts it all.
    - A process that the host forks, without exec, while a box runs has a copy of its pipes: if the
      host is killed then, the tree lives until that process ends.
    - cpu_ms misses processes that live for less than a clock tick and that nobody waits for.
@@ -98,7 +132,8 @@
      stop it            timeout_ms, grace_ms, stop; sbx_cancel, sbx_kill, sbx_set_timeout
      limit it           cpu_ms, memory_bytes, address_space_bytes, file_bytes, open_files,
                         processes, stack_bytes; cgroup for exact memory and processes
-     contain it         contain, policy
+     contain it         contain, policy; uid, gid for a host that is root
+     functions          secrets
 
    THREADS AND SIGNALS
      Different boxes in different threads need no locking. One box belongs to one thread at a time;
@@ -124,7 +159,8 @@
                                RLIMIT_AS, as on other systems
 
    PLATFORMS
-     Linux 5.8 and later for trees, 5.13 for a policy; older ones get the group. macOS and the BSDs:
+     Linux 5.8 and later for trees, 5.12 for a policy (in a group 5.13 and Landlock); older ones get
+     the group. macOS and the BSDs:
      the process group; cpu_ms and memory_bytes fall back to limits of each process (`enforced`
      tells), cpu_ms in whole seconds, and sbx_start returns late if another thread forks meanwhile
      without exec. Windows is refused. A policy knows x86_64, i386, aarch64, arm
@@ -228,14 +264,15 @@ typedef enum sbx_contain {
 } sbx_contain;
 
 /* Linux. All zero: the system's programs and libraries, and the program itself, can be read and
-   run; nothing can be written; no network. */
+   run; nothing can be written but a private /tmp; no network. See UNDER A POLICY above. */
 typedef struct sbx_policy {
     const char *const *read;  /* more trees to read and run, NULL-terminated */
     const char *const *write; /* trees to read, run and write; HOME is the first, unless set */
     int no_system;            /* 1 = not even the system's trees */
     int allow_network;
     int deny_spawn;           /* 1 = no new processes (threads are fine) */
-    int kill_on_denied;       /* 1 = a forbidden system call ends the child: SBX_DENIED */
+    int kill_on_denied;       /* 1 = a forbidden system call that is no accident ends the child:
+                                 SBX_DENIED. Signals cannot dodge it (x86_64, aarch64) */
     long long scratch_bytes;  /* its private /tmp and /dev/shm, gone with the box; 0 = 64 MiB */
 } sbx_policy;
 
@@ -1854,8 +1891,8 @@ static int sbx__check_places(const sbx_config *cfg, sbx_result *r) {
     return 1;
 }
 
-/* Another user's process could make the host's memory unreadable to itself (its dumpable flag) if it
-   shared it. */
+/* Changing the user of a process clears the dumpable flag of its memory: such a child must not
+   share the host's. */
 static int sbx__check_user(sbx__plan *p, sbx_result *r) {
     unsigned uid = p->cfg.uid, gid = p->cfg.gid;
     if (uid == (unsigned)geteuid()) uid = p->cfg.uid = 0;
@@ -5246,10 +5283,12 @@ static void sbx__cgroup_free_plan(sbx__plan *p) { (void)p; }
 static void sbx__cgroup_free(sbx *b) { (void)b; }
 #endif
 
-/* ==== wing: policy. Files by Landlock and mounts, system calls by a filter =================== */
+/* ==== wing: policy. A root of its own, Landlock, and a filter for system calls =============== */
 
-/* Three locks: mounts of its own, on which nothing but the writable places can be changed;
-   Landlock, which lets it open only what is listed; and a seccomp filter, a program that the kernel
+/* Three locks. In a tree the box gets a root directory that holds only what it may see: an empty
+   file system in memory, to which the host's trees are attached, most of them read-only; what is
+   not there cannot be named. Landlock knows the same rules once more, by what was opened and not by
+   its name; in a group it is the only lock for files. A seccomp filter is a program that the kernel
    asks about every system call. None of them needs privileges, and none can be taken off again. */
 
 #if SBX__HAS_POLICY

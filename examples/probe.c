@@ -34,13 +34,19 @@ int main(void) {
          "this system has no RLIMIT_AS that works; use memory_bytes");
     line("processes", caps.processes, "`processes` without a cgroup", caps.processes_why,
          "run as an ordinary user, or give every box a cgroup (cfg.cgroup)");
-    line("policy", caps.policy, "files, network, processes and kernel can be denied",
+    line("policy", caps.policy, "a root of its own; files, network, processes, kernel denied",
          caps.policy_why,
-         "a policy needs `tree`, a /proc that is not masked, seccomp, and Linux 5.13\n"
-         "                           with landlock in its list of modules (lsm=).\n"
+         "change what is named there (a policy needs namespaces, mounts, a /proc of\n"
+         "                           which nothing is masked, seccomp, Linux 5.12), or set\n"
+         "                           contain = SBX_CONTAIN_GROUP if the next line says yes");
+    line("  in a group", caps.group_policy, "the same without a root and a tree: for containers",
+         caps.group_policy_why,
+         "Linux 5.13 with landlock in its list of modules (lsm=), and seccomp.\n"
          "                           Without: what asks for a policy is not run");
-    line(landlock, caps.landlock >= 3, "truncate is guarded by itself (version 3, Linux 6.2)", "",
-         caps.landlock ? "nothing to do: under a policy the filter refuses truncate() instead"
-                       : "add landlock to the kernel's lsm= list");
+    line(landlock, caps.landlock >= 6, "guards files, TCP and, from version 6 on, signals", "",
+         caps.landlock
+             ? "nothing to do: in a tree the rest of the policy guards the same; in a\n"
+               "                           group signals to other processes get through"
+             : "add landlock to the kernel's lsm= list: it is the second lock of a policy");
     return caps.policy ? 0 : 1;
 }
