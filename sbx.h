@@ -346,6 +346,8 @@ typedef struct sbx_config {
                                       are switched on for its children, and stay so */
     const sbx_language *languages; /* for sbx_run_code and sbx_build: more, or other, recipes; ends
                                       with names = NULL; looked at first */
+    struct sbx_nursery *nursery;   /* sbx_call, sbx_start_call: from there, ... */
+    size_t arg_size;               /* ... and so many bytes of arg go with it */
 } sbx_config;
 
 /* Every limit, a row each: what has a name, a default, a check, a clamp and maybe a limit of the
@@ -522,6 +524,15 @@ SBX_API sbx_verdict sbx_run_code(const sbx_config *config, const char *language,
 SBX_API sbx_verdict sbx_build(const sbx_config *config, const char *language, const char *code,
                               size_t size, sbx_program *program, sbx_result *result);
 SBX_API void sbx_discard(sbx_program *program);
+
+/* Linux. Functions from a process that was forked early: as cheap in a large host as in a small one,
+   and what the host has learned since is not in reach. With cfg.nursery set, arg is a copy of
+   arg_size bytes, in which pointers mean nothing; the function has to stand in the program itself or
+   in a library that was loaded before. One nursery serves many threads. It dies with the host; if
+   it was killed, calls are refused, and another can be opened. */
+typedef struct sbx_nursery sbx_nursery;
+SBX_API sbx_nursery *sbx_nursery_open(sbx_result *result); /* early in main; NULL: it says why */
+SBX_API void sbx_nursery_close(sbx_nursery *nursery);
 
 /* What works here and now: each is tried, to the end, in a child. */
 typedef struct sbx_caps {
@@ -1060,6 +1071,8 @@ struct sbx {
 
 static int sbx__call_plan(sbx__plan *p, sbx *b, sbx_result *r);
 static sbx_step sbx__call_child(sbx__plan *p);
+static pid_t sbx__call_fork(sbx__plan *p, int (*first)(void *)); /* a copy of the host, or of
+                                                                  its nursery */
 static int sbx__call_run(sbx__plan *p);         /* the function itself; its exit code */
 static void sbx__call_failure(sbx *b);          /* why it could not begin, if so */
 static void sbx__call_observe(sbx *b);
@@ -1099,12 +1112,12 @@ static void sbx__cgroup_free_plan(sbx__plan *p);
 static void sbx__cgroup_free(sbx *b);
 
 static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r);
-static sbx_step sbx__policy_view(sbx__plan *p, int *which); /* a root of its own, in a tree */
+SBX__SOMETIMES sbx_step sbx__policy_view(sbx__plan *p, int *which); /* a root of its own */
 static sbx_step sbx__policy_child(sbx__plan *p, int *which);
 static void sbx__policy_begin(sbx__plan *p, sbx *b);
 static void sbx__policy_turn(sbx *b);
 static void sbx__policy_settle(sbx *b);  /* the program has ended: is all heard? */
-static int sbx__policy_ear(const sbx *b); /* the number of our own process in the box, or 0 */
+SBX__SOMETIMES int sbx__policy_ear(const sbx *b); /* the number of our own process in the box, or 0 */
 static const char *sbx__policy_part(const sbx__plan *p, int which, char *text, size_t room);
 static void sbx__policy_describe(const sbx *b, char *to, size_t room); /* what was forbidden */
 static void sbx__policy_free_plan(sbx__plan *p);
@@ -1142,7 +1155,7 @@ static void *sbx__zalloc(size_t size) {
     return p ? memset(p, 0, size) : NULL;
 }
 
-static char *sbx__paste(const char *one, const char *two) {
+SBX__SOMETIMES char *sbx__paste(const char *one, const char *two) {
     char *text = (char *)SBX_REALLOC(NULL, strlen(one) + strlen(two) + 1);
     return text ? strcat(strcpy(text, one), two) : NULL;
 }
@@ -1876,6 +1889,16 @@ static int sbx__check_program(const sbx_config *cfg, sbx_fn fn, sbx_result *r) {
     return 1;
 }
 
+static int sbx__check_nursery(const sbx__plan *p, sbx_result *r) {
+    const char *why = NULL;
+    if (!p->cfg.nursery) return 1;
+    if (!p->fn) why = "is for functions: sbx_call, sbx_start_call";
+    else if (p->cfg.secrets) why = "cannot forget secrets: open it before there are any";
+    else if (p->call.arg && !p->cfg.arg_size) why = "needs arg_size: arg is copied";
+    else if (!p->call.arg && p->cfg.arg_size) why = "has arg_size, but arg is NULL";
+    return why ? sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "nursery %s", why) : 1;
+}
+
 static int sbx__check_places(const sbx_config *cfg, sbx_result *r) {
     struct stat st;
     char shown[120];
@@ -1908,7 +1931,8 @@ static int sbx__check_user(sbx__plan *p, sbx_result *r) {
 
 static int sbx__check(sbx__plan *p, sbx_result *r) {
     if (!sbx__check_program(&p->cfg, p->fn, r) || !sbx__check_limits(&p->cfg, r) ||
-        !sbx__check_io(&p->cfg, p->handle, r) || !sbx__check_places(&p->cfg, r))
+        !sbx__check_io(&p->cfg, p->handle, r) || !sbx__check_places(&p->cfg, r) ||
+        !sbx__check_nursery(p, r))
         return 0;
     sbx__fill_in(&p->cfg);
     return sbx__check_user(p, r);
@@ -2321,8 +2345,7 @@ static pid_t sbx__fork(sbx__plan *p, sbx *b) {
     if (p->in_tree) {
         pid = sbx__tree_spawn(p, b);
     } else if (p->apart) {
-        pid = fork();
-        if (pid == 0) sbx__child(p);
+        pid = sbx__call_fork(p, sbx__child);
     } else {
         pid = sbx__start_child(p, sbx__child, &b->fd[SBX__EXIT]);
     }
@@ -2341,14 +2364,19 @@ static void sbx__find_top(sbx *b) {
         if (b->fd[i] > b->top_fd) b->top_fd = b->fd[i];
 }
 
+static int sbx__no_process(const sbx__plan *p, int error, sbx_result *r) {
+    if (p->cfg.nursery && error == ESRCH)
+        return sbx__refuse(r, SBX_STEP_SPAWN, error, "the nursery has ended: open another one");
+    return sbx__refuse(r, SBX_STEP_SPAWN, error, "no new process: %s", strerror(error));
+}
+
 static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
     int i;
     b->started = b->ended = b->last_seen = sbx__now();
     b->deadline = b->cfg.timeout_ms < 0 ? SBX__NEVER : b->started + b->cfg.timeout_ms * 1000;
     p->deadline = b->deadline;
     b->pid = sbx__fork(p, b);
-    if (b->pid < 0 && !b->failure.step)
-        return sbx__refuse(r, SBX_STEP_SPAWN, errno, "no new process: %s", strerror(errno));
+    if (b->pid < 0 && !b->failure.step) return sbx__no_process(p, errno, r);
 
     b->late = sbx__now() >= b->deadline;
     for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
@@ -2404,6 +2432,7 @@ static void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_result *
                     sbx__plain(shown, sizeof shown, p->cwd), why);
         return;
     case SBX_STEP_EXEC: sbx__explain_exec(p, f, r); return;
+    case SBX_STEP_SPAWN: sbx__no_process(p, f->error, r); return;
     case SBX_STEP_CONTAIN: sbx__tree_refuse(p, f, r); return;
     case SBX_STEP_SESSION: what = f->which ? "its user" : "a session of its own"; break;
     case SBX_STEP_LIMITS: what = p->limits[(unsigned)f->which % SBX__LIMITS].name; break;
@@ -3711,6 +3740,7 @@ static int sbx__call_fetch(const sbx *b, void *to, size_t from, size_t size) {
     size_t got = 0;
     ssize_t n = 1;
     if (b->call.shared) return memcpy(to, (const char *)b->call.shared + from, size) != NULL;
+    errno = 0;
     while (got < size && n > 0) {
         n = pread(b->call.file, (char *)to + got, size - got, (off_t)(from + got));
         if (n < 0 && errno == EINTR) n = 1;
@@ -3739,9 +3769,15 @@ static const char *sbx__call_said(const sbx *b) {
 static void sbx__call_result(sbx *b, sbx_result *r) {
     if (r->verdict != SBX_OK || !b->call.ret_size) return;
     if (sbx__call_fetch(b, b->call.ret, SBX__RET_AT, b->call.ret_size)) return;
-    r->verdict = SBX_NO_RESULT; /* it took the memory away */
+    r->verdict = SBX_NO_RESULT;
     r->evidence |= SBX_SAW_NO_RESULT;
-    snprintf(r->message, sizeof r->message, "%s destroyed its result", b->who);
+    r->certain = errno == 0;
+    r->sys_errno = errno;
+    if (errno == 0) /* it took the memory away */
+        snprintf(r->message, sizeof r->message, "%s destroyed its result", b->who);
+    else
+        snprintf(r->message, sizeof r->message, "the result of %s cannot be read: %s", b->who,
+                 strerror(errno));
 }
 
 static void sbx__call_free(sbx *b) {
@@ -3809,6 +3845,11 @@ SBX_API void sbx_fail(const char *format, ...) {
 static int sbx__call_plan(sbx__plan *p, sbx *b, sbx_result *r) { return p && b && r; }
 static sbx_step sbx__call_child(sbx__plan *p) { return p ? SBX_STEP_NONE : SBX_STEP_MEMORY; }
 static int sbx__call_run(sbx__plan *p) { return p ? 126 : 0; }
+static pid_t sbx__call_fork(sbx__plan *p, int (*first)(void *)) {
+    pid_t pid = fork();
+    if (pid == 0) first(p);
+    return pid;
+}
 static void sbx__call_failure(sbx *b) { (void)b; }
 static void sbx__call_observe(sbx *b) { (void)b; }
 static const char *sbx__call_said(const sbx *b) { return b ? "" : NULL; }
@@ -3834,6 +3875,380 @@ SBX_API sbx_verdict sbx_call(const sbx_config *config, sbx_fn fn, void *arg, voi
     return SBX_NOT_STARTED;
 }
 SBX_API void sbx_fail(const char *format, ...) { (void)format; }
+#endif
+
+/* ---- nursery: a process that was forked early, and forks for the host ---- */
+
+/* The host lays out the plan of a call in a file in memory, as if it stood at an address that was
+   reserved before the nursery was forked, and sends it with its descriptors. The nursery forks; the
+   copy becomes the host's own child (CLONE_PARENT), maps the plan there, and goes on like any other
+   copy of the host. */
+
+#if SBX__HAS_CALL && SBX__LINUX
+
+#include <sys/socket.h>
+
+#define SBX__COT_SIZE (4u << 20) /* the reserved addresses: stacks first, then the plan */
+#define SBX__COT_PLAN (SBX__STACKS * SBX__STACK)
+#define SBX__COT_FDS 240 /* the kernel passes 253 at once */
+#define SBX__COT_FIXED 0x10 /* MAP_FIXED */
+
+struct sbx_nursery {
+    int line; /* a socket, on which the nursery listens */
+    pid_t pid;
+    char *cot;
+};
+
+typedef struct sbx__order { /* what is sent with the descriptors */
+    size_t size, arg_at, arg_size; /* of the plan; where arg stands in the file */
+    int fds;
+} sbx__order;
+
+typedef struct sbx__cradle { /* the beginning of the file */
+    sbx__plan plan;
+    int (*first)(void *);
+    size_t where[SBX__COT_FDS]; /* which int of the file takes the descriptor of that index */
+} sbx__cradle;
+
+typedef struct sbx__layout { /* the file, while the host builds it */
+    char *data, *at; /* its bytes; the address that they will have */
+    size_t size, room;
+    int fd[SBX__COT_FDS], fds, failed;
+} sbx__layout;
+
+/* Adds bytes; the answer is the address that they will have. */
+static void *sbx__lay(sbx__layout *l, const void *bytes, size_t size) {
+    size_t at = (l->size + 15) & ~(size_t)15;
+    if (at + size > l->room) {
+        size_t room = 2 * (at + size);
+        char *data = (char *)SBX_REALLOC(l->data, room);
+        l->failed |= !data;
+        if (!data) return NULL;
+        l->data = data;
+        l->room = room;
+    }
+    if (size) memcpy(l->data + at, bytes, size);
+    l->size = at + size;
+    return l->at + at;
+}
+
+static char *sbx__lay_text(sbx__layout *l, const char *text) {
+    return text ? (char *)sbx__lay(l, text, strlen(text) + 1) : NULL;
+}
+
+/* Notes that the int at that place of the file stands for a descriptor. */
+static void sbx__lay_fd(sbx__layout *l, const void *place, int fd) {
+    sbx__cradle *c = (sbx__cradle *)(void *)l->data;
+    if (fd < 0 || l->failed) return;
+    if (l->fds == SBX__COT_FDS) {
+        l->failed = 1;
+        return;
+    }
+    c->where[l->fds] = (size_t)((const char *)place - l->at);
+    l->fd[l->fds++] = fd;
+}
+
+/* The address in the file of a field of the plan. */
+#define SBX__AT(l, field) ((l)->at + offsetof(sbx__cradle, plan) + offsetof(sbx__plan, field))
+#define SBX__LAID(l) (&((sbx__cradle *)(void *)(l)->data)->plan)
+
+static void sbx__lay_policy(sbx__layout *l, const sbx__plan *p) {
+    const sbx__plan_policy *q = &p->policy;
+    size_t size = (size_t)q->used * sizeof *q->spots;
+    void *filter = sbx__lay(l, q->filter, (size_t)q->filter_size * sizeof *q->filter);
+    void *policy = sbx__lay(l, p->cfg.policy, sizeof *p->cfg.policy);
+    char *spots = (char *)sbx__lay(l, q->spots, size);
+    int i;
+    for (i = 0; i < q->used && !l->failed; i++) {
+        char *at = sbx__lay_text(l, q->spots[i].at), *link = sbx__lay_text(l, q->spots[i].link);
+        sbx__spot *spot = (sbx__spot *)(void *)(l->data + (spots - l->at)) + i;
+        spot->at = at;
+        spot->link = link;
+        sbx__lay_fd(l, spots + (size_t)i * sizeof *spot + offsetof(sbx__spot, fd), spot->fd);
+    }
+    if (l->failed) return;
+    SBX__LAID(l)->policy.filter = (sbx__insn *)filter;
+    SBX__LAID(l)->policy.spots = (sbx__spot *)(void *)spots;
+    SBX__LAID(l)->cfg.policy = (const sbx_policy *)policy;
+    sbx__lay_fd(l, SBX__AT(l, policy.ruleset), q->ruleset);
+    sbx__lay_fd(l, SBX__AT(l, policy.ear_pipe), q->ear_pipe);
+    sbx__lay_fd(l, SBX__AT(l, policy.ear_image), q->ear_image);
+}
+
+static void sbx__lay_fds(sbx__layout *l, const sbx__plan *p, char *pass) {
+    const sbx_io mode[3] = {p->cfg.in, p->cfg.out, p->cfg.err};
+    int i;
+    sbx__lay_fd(l, SBX__AT(l, report), p->report); /* the first: see sbx__hatch */
+    for (i = 0; i < 3; i++)
+        sbx__lay_fd(l, SBX__AT(l, fd[0]) + (size_t)i * sizeof(int),
+                    mode[i] == SBX_INHERIT ? i : p->fd[i]);
+    for (i = 0; i < p->passed; i++) sbx__lay_fd(l, pass + (size_t)i * sizeof(int), p->pass[i]);
+    sbx__lay_fd(l, SBX__AT(l, call.file), p->call.file);
+    sbx__lay_fd(l, SBX__AT(l, cgroup.procs), p->cgroup.procs);
+    sbx__lay_fd(l, SBX__AT(l, tree.life), p->tree.life);
+    sbx__lay_fd(l, SBX__AT(l, tree.null), p->tree.null);
+    sbx__lay_fd(l, SBX__AT(l, tree.timer), p->tree.timer);
+    sbx__lay_fd(l, SBX__AT(l, tree.children), p->tree.children);
+    sbx__lay_fd(l, SBX__AT(l, tree.image), p->tree.image);
+    sbx__lay_fd(l, SBX__AT(l, tree.gate[0]), p->tree.gate[0]);
+}
+
+static void sbx__lay_plan(sbx__layout *l, const sbx__plan *p, int (*first)(void *)) {
+    size_t count = sbx__count((const char *const *)p->envp), i;
+    sbx__cradle cradle;
+    char *cwd, *pass, **envp;
+    memset(&cradle, 0, sizeof cradle);
+    cradle.plan = *p;
+    cradle.first = first;
+    sbx__lay(l, &cradle, sizeof cradle);
+    cwd = sbx__lay_text(l, p->cwd);
+    pass = (char *)sbx__lay(l, p->pass, (size_t)p->passed * sizeof *p->pass);
+    envp = (char **)sbx__lay(l, p->envp, (count + 1) * sizeof *envp);
+    for (i = 0; i < count && !l->failed; i++) {
+        char *text = sbx__lay_text(l, p->envp[i]);
+        if (text) ((char **)(void *)(l->data + ((char *)envp - l->at)))[i] = text;
+    }
+    if (l->failed) return;
+
+    SBX__LAID(l)->cwd = cwd;
+    SBX__LAID(l)->pass = (int *)(void *)pass;
+    SBX__LAID(l)->envp = envp;
+    SBX__LAID(l)->memory = l->at - SBX__COT_PLAN;
+    sbx__lay_fds(l, p, pass);
+    if (p->cfg.policy) sbx__lay_policy(l, p);
+}
+
+/* The file with the plan, and behind it arg. -1: errno says why. */
+static int sbx__lay_out(const sbx__plan *p, sbx__layout *l, sbx__order *order) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    struct rlimit most;
+    int fd;
+    errno = l->failed ? ENOMEM : EFBIG;
+    order->size = l->size;
+    order->arg_at = (l->size + page - 1) / page * page;
+    order->arg_size = p->cfg.arg_size;
+    order->fds = l->fds;
+    if (l->failed || l->size > SBX__COT_SIZE - SBX__COT_PLAN) return -1;
+    if (getrlimit(RLIMIT_FSIZE, &most) != 0) return -1;
+    if (most.rlim_cur < order->arg_at + order->arg_size) return -1; /* else SIGXFSZ */
+    fd = (int)syscall(SYS_memfd_create, "sbx-plan", SBX__MFD_CLOEXEC);
+    if (fd < 0) return -1;
+    if (pwrite(fd, l->data, l->size, 0) == (ssize_t)l->size &&
+        (!order->arg_size || pwrite(fd, p->call.arg, order->arg_size, (off_t)order->arg_at) ==
+                                 (ssize_t)order->arg_size))
+        return fd;
+    sbx__close(&fd);
+    return -1;
+}
+
+/* A message with descriptors: the file, where the answer goes, then those of the plan. */
+typedef struct sbx__parcel {
+    struct msghdr head;
+    struct iovec data;
+    union {
+        size_t align;
+        char bytes[CMSG_SPACE((SBX__COT_FDS + 2) * sizeof(int))];
+    } control;
+} sbx__parcel;
+
+static void sbx__wrap(sbx__parcel *parcel, sbx__order *order) {
+    memset(parcel, 0, sizeof *parcel);
+    parcel->data.iov_base = order;
+    parcel->data.iov_len = sizeof *order;
+    parcel->head.msg_iov = &parcel->data;
+    parcel->head.msg_iovlen = 1;
+    parcel->head.msg_control = parcel->control.bytes;
+    parcel->head.msg_controllen = sizeof parcel->control.bytes;
+}
+
+/* The host asks. The answer is the number of its new child, or -1. */
+static pid_t sbx__order_child(const sbx_nursery *n, sbx__layout *l, int file, sbx__order *order) {
+    struct cmsghdr *control;
+    sbx__parcel parcel;
+    int answer[2] = {-1, -1}, all[SBX__COT_FDS + 2], pid = -1;
+    size_t size = (size_t)(l->fds + 2) * sizeof(int);
+    ssize_t sent = -1;
+    if (!sbx__pipe(&answer[0], &answer[1], 3)) return -1;
+    all[0] = file;
+    all[1] = answer[1];
+    memcpy(all + 2, l->fd, (size_t)l->fds * sizeof(int));
+    sbx__wrap(&parcel, order);
+    parcel.head.msg_controllen = CMSG_SPACE(size);
+    control = CMSG_FIRSTHDR(&parcel.head);
+    control->cmsg_level = SOL_SOCKET;
+    control->cmsg_type = SCM_RIGHTS;
+    control->cmsg_len = CMSG_LEN(size);
+    memcpy(CMSG_DATA(control), all, size);
+
+    do sent = sendmsg(n->line, &parcel.head, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    sbx__close(&answer[1]);
+    if (sent == (ssize_t)sizeof *order) {
+        errno = ESRCH; /* it ended instead of answering */
+        while (read(answer[0], &pid, sizeof pid) < 0 && errno == EINTR) {
+        }
+        if (pid < -1) errno = -pid;
+    }
+    sbx__close(&answer[0]);
+    return pid > 0 ? (pid_t)pid : -1;
+}
+
+static pid_t sbx__call_fork(sbx__plan *p, int (*first)(void *)) {
+    const sbx_nursery *n = p->cfg.nursery;
+    sbx__layout l;
+    sbx__order order;
+    pid_t pid = -1;
+    int file;
+    if (!n) {
+        pid = fork();
+        if (pid == 0) first(p);
+        return pid;
+    }
+
+    memset(&l, 0, sizeof l);
+    memset(&order, 0, sizeof order);
+    l.at = n->cot + SBX__COT_PLAN;
+    sbx__lay_plan(&l, p, first);
+    file = sbx__lay_out(p, &l, &order);
+    if (file >= 0) pid = sbx__order_child(n, &l, file, &order);
+    if (pid < 0 && (errno == EPIPE || errno == ECONNRESET || errno == ECONNREFUSED)) errno = ESRCH;
+    sbx__close(&file);
+    SBX_FREE(l.data);
+    return pid;
+}
+
+/* In the new child: the plan takes its place, with the descriptors that came with it. */
+static void sbx__hatch(char *cot, const sbx__order *order, const int *fd) {
+    sbx__cradle *c = (sbx__cradle *)(void *)(cot + SBX__COT_PLAN);
+    int flags = MAP_PRIVATE | SBX__COT_FIXED, i;
+    void *arg = NULL;
+    if (mmap(cot, SBX__COT_PLAN, PROT_READ | PROT_WRITE, flags | MAP_ANON, -1, 0) == MAP_FAILED ||
+        mmap(c, order->size, PROT_READ | PROT_WRITE, flags, fd[0], 0) == MAP_FAILED)
+        sbx__quit_with(fd[2], SBX_STEP_MEMORY, 0);
+    if (order->arg_size)
+        arg = mmap(NULL, order->arg_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd[0],
+                   (off_t)order->arg_at);
+    if (arg == MAP_FAILED) sbx__quit_with(fd[2], SBX_STEP_MEMORY, 0);
+
+    close(fd[0]);
+    close(fd[1]);
+    for (i = 0; i < order->fds; i++) {
+        int moved = sbx__move_up(fd[2 + i], c->plan.low + 2);
+        if (moved < 0) sbx__quit_with(fd[2], SBX_STEP_IO, 0);
+        memcpy(cot + SBX__COT_PLAN + c->where[i], &moved, sizeof moved);
+    }
+    c->plan.call.arg = arg;
+    c->first(&c->plan);
+}
+
+/* A fork whose child is the host's. The libc's own number of the thread is renewed by the kernel,
+   as its fork does it; the last two arguments of the call have no order that all machines share. */
+static pid_t sbx__fork_for_parent(void) {
+    unsigned long flags = SBX__CLONE_PARENT | SIGCHLD;
+    unsigned long long address = 0;
+    void *word = NULL;
+    if (prctl(SBX__PR_GET_TID_ADDRESS, &address, 0, 0, 0) == 0) word = (void *)(size_t)address;
+    if (word) flags |= SBX__CLONE_SETTID | SBX__CLONE_CLEARTID;
+#ifdef __s390x__
+    return (pid_t)syscall(SYS_clone, 0ul, flags, NULL, word, word);
+#else
+    return (pid_t)syscall(SYS_clone, flags, 0ul, NULL, word, word);
+#endif
+}
+
+/* The nursery's life: an order, a child, the answer. It ends when the host closes the line. */
+static void sbx__nursery_live(int line, char *cot) {
+    int fd[SBX__COT_FDS + 2], count, i, answer;
+    struct cmsghdr *control;
+    sbx__parcel parcel;
+    sbx__order order;
+    for (;;) {
+        ssize_t n;
+        sbx__wrap(&parcel, &order);
+        n = recvmsg(line, &parcel.head, MSG_CMSG_CLOEXEC);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return;
+        control = CMSG_FIRSTHDR(&parcel.head);
+        count = control ? (int)((control->cmsg_len - CMSG_LEN(0)) / sizeof(int)) : 0;
+        if (count > 0) memcpy(fd, CMSG_DATA(control), (size_t)count * sizeof(int));
+        if (n == (ssize_t)sizeof order && count == order.fds + 2) {
+            answer = (int)sbx__fork_for_parent();
+            if (answer == 0) sbx__hatch(cot, &order, fd);
+            if (answer < 0) answer = -errno;
+        } else {
+            answer = -EMFILE; /* not all descriptors came through */
+        }
+        if (count > 1 && write(fd[1], &answer, sizeof answer) < 0) answer = 0;
+        for (i = 0; i < count; i++) close(fd[i]);
+    }
+}
+
+static void sbx__nursery_begin(int line, char *cot) {
+    sigset_t all;
+    int null = sbx__open_null(4), i;
+    sigfillset(&all);
+    SBX__SIGMASK(SIG_SETMASK, &all, NULL);
+    if (!sbx__new_session() || null < 0) sbx__quit(1);
+    line = sbx__move_up(line, 4);
+    for (i = 0; i < 3; i++) sbx__dup(null, i, 0);
+    if (sbx__dup(line, 3, O_CLOEXEC) < 0) sbx__quit(1);
+    sbx__close_from(4);
+    sbx__nursery_live(3, cot);
+    sbx__quit(0);
+}
+
+SBX_API sbx_nursery *sbx_nursery_open(sbx_result *result) {
+    sbx_result ignored, *r = result ? result : &ignored;
+    sbx_nursery *n = (sbx_nursery *)sbx__zalloc(sizeof *n);
+    int line[2] = {-1, -1};
+    void *cot = mmap(NULL, SBX__COT_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0);
+    sbx__blank(r);
+    if (!n || cot == MAP_FAILED) sbx__no_memory(r, "a nursery");
+    else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line) != 0)
+        sbx__refuse(r, SBX_STEP_IO, errno, "no socket for a nursery: %s", strerror(errno));
+    else if ((n->pid = fork()) == 0) sbx__nursery_begin(line[1], (char *)cot);
+    else if (n->pid < 0)
+        sbx__refuse(r, SBX_STEP_SPAWN, errno, "no process for a nursery: %s", strerror(errno));
+
+    sbx__close(&line[1]);
+    if (n && n->pid > 0) {
+        n->line = sbx__move_up(line[0], 3);
+        n->cot = (char *)cot;
+        snprintf(r->message, sizeof r->message, "the nursery is open");
+        return n;
+    }
+    sbx__close(&line[0]);
+    if (cot != MAP_FAILED) munmap(cot, SBX__COT_SIZE);
+    SBX_FREE(n);
+    return NULL;
+}
+
+SBX_API void sbx_nursery_close(sbx_nursery *nursery) {
+    if (!nursery) return;
+    sbx__close(&nursery->line);
+    kill(nursery->pid, SIGKILL); /* unreaped: the number is still its own */
+    sbx__collect(nursery->pid, 0, NULL);
+    munmap(nursery->cot, SBX__COT_SIZE);
+    SBX_FREE(nursery);
+}
+
+#else
+
+#if SBX__HAS_CALL
+static pid_t sbx__call_fork(sbx__plan *p, int (*first)(void *)) {
+    pid_t pid = fork();
+    if (pid == 0) first(p);
+    return pid;
+}
+#endif
+SBX_API sbx_nursery *sbx_nursery_open(sbx_result *result) {
+    sbx_result ignored, *r = result ? result : &ignored;
+    sbx__blank(r);
+    sbx__refuse(r, SBX_STEP_CONFIG, ENOSYS, "a nursery %s",
+                SBX__HAS_CALL ? "is for Linux only" : "was compiled out: SBX_NO_CALL");
+    return NULL;
+}
+SBX_API void sbx_nursery_close(sbx_nursery *nursery) { (void)nursery; }
 #endif
 
 /* ==== linux base: /proc ====================================================================== */
@@ -4242,7 +4657,7 @@ static int sbx__tree_spaces(const sbx__plan *p) {
 
 static int sbx__map_ids(const sbx__plan *p) {
     if (!p->tree.user_ns) return 1;
-    sbx__put("/proc/self/setgroups", "deny");
+    if (!sbx__put("/proc/self/setgroups", "deny") && errno != ENOENT) return 0;
     return sbx__put("/proc/self/uid_map", p->tree.uid_map) &&
            sbx__put("/proc/self/gid_map", p->tree.gid_map);
 }
@@ -4434,10 +4849,10 @@ static int sbx__tree_fetch(int pidfd, int number) {
 }
 
 static void sbx__tree_enter_function(sbx__plan *p, sbx *b) {
-    pid_t entering = fork();
-    if (entering == 0) sbx__tree_enter(p);
+    pid_t entering = sbx__call_fork(p, sbx__tree_enter);
     if (entering < 0) {
-        sbx__tree_failed(p, SBX__TREE_ENTER);
+        b->failure.step = SBX_STEP_SPAWN;
+        b->failure.error = errno;
         return;
     }
     sbx__collect(entering, 0, NULL);

@@ -1031,3 +1031,144 @@ UTEST(call, secrets_are_not_in_the_copy) {
     free(heap);
     munmap(shared, size);
 }
+
+/* ==== Functions from a nursery ================================================================ */
+
+static int late_secret; /* set in the host after the nursery was opened */
+
+static int fn_tells_what_it_sees(void *arg, void *ret, size_t size) {
+    const char *x = getenv("X");
+    int *numbers = (int *)arg, *to = (int *)ret;
+    if (size != 3 * sizeof *to) return 9;
+    to[0] = numbers[3] + 1;
+    to[1] = late_secret;
+    to[2] = x ? atoi(x) : -1;
+    numbers[3] = 0; /* a copy: the host keeps its own */
+    printf("from the nursery\n");
+    return 0;
+}
+
+static int fn_crashes(void *arg, void *ret, size_t size) {
+    (void)arg, (void)ret, (void)size;
+    abort();
+}
+
+static int fn_counts_descriptors(void *arg, void *ret, size_t size) {
+    int fd, count = 0;
+    (void)arg, (void)size;
+    for (fd = 0; fd < 1000; fd++) count += fcntl(fd, F_GETFD) >= 0;
+    *(int *)ret = count;
+    return 0;
+}
+
+static const char *with_a_nursery(void *arg) {
+    static const char *const env[] = {"X=7", NULL};
+    sbx_policy policy;
+    sbx_result result;
+    sbx_nursery *nursery;
+    test_host before;
+    int i, at = *(const int *)arg;
+    long blocks = test_live_blocks();
+    late_secret = 0;
+    nursery = sbx_nursery_open(&result);
+    if (!nursery) return test_text("no nursery: %s", result.message);
+    late_secret = 1234;
+    memset(&policy, 0, sizeof policy);
+    test_host_save(&before);
+    for (i = 0; i < 3; i++) {
+        int numbers[4] = {1, 2, 3, 41}, ret[3] = {0, 0, 0}, count = 0;
+        sbx_config config = {0};
+        config.contain = (sbx_contain)(at % 3);
+        if (at >= 3) config.policy = &policy;
+        config.nursery = nursery;
+        config.arg_size = sizeof numbers;
+        config.env = env;
+        sbx_call(&config, fn_tells_what_it_sees, numbers, ret, sizeof ret, &result);
+        if (result.verdict != SBX_OK) return test_text("%s", result.message);
+        if (ret[0] != 42 || ret[1] != 0 || ret[2] != 7 || numbers[3] != 41)
+            return test_text("it saw %d %d %d, left %d", ret[0], ret[1], ret[2], numbers[3]);
+        if (strcmp(result.out.data, "from the nursery\n")) return "its output is lost";
+        sbx_free(&result);
+        sbx_call(&config, fn_crashes, numbers, NULL, 0, &result);
+        if (result.verdict != SBX_CRASHED || result.signal != SIGABRT)
+            return test_text("a crash: %s", result.message);
+        sbx_free(&result);
+        sbx_call(&config, fn_counts_descriptors, numbers, &count, sizeof count, &result);
+        if (result.verdict != SBX_OK || count != 3) return test_text("%d descriptors", count);
+        sbx_free(&result);
+    }
+    if (*test_host_diff(&before)) return test_text("%s", test_host_diff(&before));
+    sbx_nursery_close(nursery);
+    if (test_has_children()) return "a child is left";
+    return blocks == test_live_blocks() ? "" : "memory is left";
+}
+
+UTEST(call, nursery) {
+    sbx_result result;
+    sbx_caps caps;
+    int at;
+    if (test_is_portable() || !test_has_call()) {
+        EXPECT_TRUE(sbx_nursery_open(&result) == NULL);
+        EXPECT_EQ((int)SBX_STEP_CONFIG, (int)result.step);
+        return;
+    }
+    sbx_probe(&caps);
+    for (at = 0; at < 6; at++)
+        if ((at != 2 || caps.tree) && (at < 3 || caps.policy))
+            EXPECT_STREQ("", test_in_copy(with_a_nursery, &at));
+}
+
+/* The process that lists this one as its parent; 0 = none. */
+static pid_t only_child(void) {
+    char text[64] = "";
+    FILE *file = fopen(test_text("/proc/self/task/%d/children", (int)getpid()), "r");
+    size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file) fclose(file);
+    text[n] = 0;
+    return (pid_t)atoi(text);
+}
+
+static const char *nursery_is_killed(void *arg) {
+    sbx_config config = {0};
+    sbx_result result;
+    sbx_nursery *nursery = sbx_nursery_open(&result);
+    int i, number = 5;
+    pid_t pid = only_child();
+    (void)arg;
+    TEST_MUST(nursery != NULL);
+    TEST_MUST(pid > 0 && kill(pid, SIGKILL) == 0);
+    config.nursery = nursery;
+    config.arg_size = sizeof number;
+    for (i = 0; i < 3; i++) {
+        config.contain = (sbx_contain)i;
+        sbx_call(&config, fn_crashes, &number, NULL, 0, &result);
+        TEST_MUST(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_SPAWN);
+        TEST_MUST(strstr(result.message, "nursery") != NULL);
+        sbx_free(&result);
+    }
+    sbx_nursery_close(nursery);
+    return test_has_children() ? "a child is left" : "";
+}
+
+UTEST(call, nursery_that_was_killed_refuses) {
+    if (test_is_portable() || !test_has_call()) UTEST_SKIP("needs Linux");
+    EXPECT_STREQ("", test_in_copy(nursery_is_killed, NULL));
+}
+
+UTEST(call, nursery_needs_to_know_the_size_of_arg) {
+    sbx_config config = {0};
+    sbx_result result;
+    sbx_nursery *nursery;
+    int number = 1;
+    if (test_is_portable() || !test_has_call()) UTEST_SKIP("needs Linux");
+    nursery = sbx_nursery_open(&result);
+    ASSERT_TRUE(nursery != NULL);
+    config.nursery = nursery;
+    sbx_call(&config, fn_crashes, &number, NULL, 0, &result);
+    EXPECT_EQ((int)SBX_STEP_CONFIG, (int)result.step);
+    EXPECT_STREQ("", test_lacks(result.message, "arg_size"));
+    config.command = "exit 0";
+    sbx_run(&config, &result);
+    EXPECT_EQ((int)SBX_STEP_CONFIG, (int)result.step);
+    sbx_nursery_close(nursery);
+}
