@@ -40,9 +40,11 @@ BUILDS = $(patsubst %,$(BUILD)/%/tests,$(foreach job,$(1),$(firstword $(subst @,
 WINGS = tree watch cgroup policy call code
 WING_VARIANTS = $(WINGS:%=no-%) no-wings core
 
+FOR_PEOPLE = examples sbxrun judge # tests of the programs in examples/
+
 test:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,$(TEST_VARIANTS))
-	@$(RUN) $(TEST_VARIANTS) utest examples compile sbxrun
+	@$(RUN) $(TEST_VARIANTS) utest compile $(FOR_PEOPLE)
 
 check:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain tsan $(MORE_VARIANTS) $(WING_VARIANTS))

@@ -1,0 +1,463 @@
+/* judge: a contest judge. Builds what contestants sent in, runs it on every test, says AC or why not.
+   Compile: cc -pthread -o judge judge.c
+   Usage:   judge [--jobs N] [--html FILE] [--no-policy] FOLDER       (try it with examples/judge)
+   Prints a table, which lives while the judge works if stdout is a terminal, and writes a page for
+   a browser if FILE is given.
+
+   FOLDER/limits        lines "time_ms 1000", "memory_mb 128", "output_kb 64"; all of them optional
+   FOLDER/tests         NAME.in, and the right answer in NAME.out
+   FOLDER/submissions   source text; the name's ending tells the language: c cpp py sh js rs go ...
+
+   AC accepted; WA wrong answer; TLE, MLE, OLE too much time, memory, output; RE ended with an error;
+   CE does not compile; -- the judge itself could not (no compiler for this language, say). */
+#define SBX_IMPLEMENTATION
+#include "sbx.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct {
+    char name[64], input_path[1024], answer_path[1024];
+} test;
+
+typedef struct {
+    char file[128], path[1024], language[16];
+    const char *verdict; /* NULL = not yet */
+    const char *doing; /* what goes on now */
+    int passed; /* tests */
+    long long time_us, memory; /* the most that a test took */
+    char note[256]; /* why it is not AC */
+} submission;
+
+static struct { /* what all workers share, under the lock */
+    pthread_mutex_t lock;
+    test *tests;
+    submission *subs;
+    int test_count, sub_count, next, done;
+    sbx_config limits; /* of a run */
+    int version; /* changes with everything that the table shows */
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static volatile int stopped;
+static void on_signal(int number) { stopped = number; }
+
+static void die(const char *what, const char *why) {
+    fprintf(stderr, "judge: %s: %s\n", what, why);
+    exit(2);
+}
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+/* All of a file, followed by a NUL byte; NULL if it cannot be read. */
+static char *slurp(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    char *text = NULL;
+    size_t room = 0, n = 1;
+
+    if (file == NULL) return NULL;
+    for (*size = 0; n > 0; *size += n) {
+        if (room - *size < 2 && (text = realloc(text, room = 2 * room + 4096)) == NULL)
+            die(path, "no memory");
+        n = fread(text + *size, 1, room - *size - 1, file);
+    }
+    text[*size] = '\0';
+    fclose(file);
+    return text;
+}
+
+static int has_dot(const struct dirent *entry) {
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot != NULL && dot != entry->d_name && dot[1] != '\0';
+}
+
+static int is_input(const struct dirent *entry) {
+    return has_dot(entry) && strcmp(strrchr(entry->d_name, '.'), ".in") == 0;
+}
+
+static void read_tests(const char *folder) {
+    char path[900];
+    struct dirent **entry;
+    int i, count;
+
+    snprintf(path, sizeof path, "%s/tests", folder);
+    count = scandir(path, &entry, is_input, alphasort);
+    if (count <= 0) die(path, count < 0 ? strerror(errno) : "there is no test");
+    all.tests = calloc((size_t)count, sizeof *all.tests);
+    if (all.tests == NULL) die(path, "no memory");
+    for (i = 0; i < count; i++) {
+        test *t = &all.tests[i];
+        int n = (int)strlen(entry[i]->d_name) - 3;
+        snprintf(t->name, sizeof t->name, "%.*s", n, entry[i]->d_name);
+        snprintf(t->input_path, sizeof t->input_path, "%s/%s.in", path, t->name);
+        snprintf(t->answer_path, sizeof t->answer_path, "%s/%s.out", path, t->name);
+        free(entry[i]);
+    }
+    free(entry);
+    all.test_count = count;
+}
+
+static void read_submissions(const char *folder) {
+    char path[760];
+    struct dirent **entry;
+    int i, count;
+
+    snprintf(path, sizeof path, "%s/submissions", folder);
+    count = scandir(path, &entry, has_dot, alphasort);
+    if (count <= 0) die(path, count < 0 ? strerror(errno) : "there is no submission");
+    all.subs = calloc((size_t)count, sizeof *all.subs);
+    if (all.subs == NULL) die(path, "no memory");
+    for (i = 0; i < count; i++) {
+        submission *s = &all.subs[i];
+        const char *name = entry[i]->d_name;
+        snprintf(s->file, sizeof s->file, "%.120s", name);
+        snprintf(s->path, sizeof s->path, "%s/%s", path, name);
+        snprintf(s->language, sizeof s->language, "%.15s", strrchr(name, '.') + 1);
+        s->doing = "waits";
+        free(entry[i]);
+    }
+    free(entry);
+    all.sub_count = count;
+}
+
+static void read_limits(const char *folder, int policy) {
+    static const sbx_policy nothing = {.deny_spawn = 1}; /* reads the system, starts nobody */
+    long long time_ms = 1000, memory_mb = 128, output_kb = 64, value;
+    char path[900], word[32];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/limits", folder);
+    file = fopen(path, "r");
+    while (file && fscanf(file, "%31s %lld", word, &value) == 2) {
+        if (strcmp(word, "time_ms") == 0) time_ms = value;
+        else if (strcmp(word, "memory_mb") == 0) memory_mb = value;
+        else if (strcmp(word, "output_kb") == 0) output_kb = value;
+        else die(path, word);
+    }
+    if (file) fclose(file);
+    all.limits.cpu_ms = time_ms; /* what counts is CPU time, for others run too, ... */
+    all.limits.timeout_ms = 5 * time_ms + 2000; /* ... but nobody sleeps for ever */
+    all.limits.grace_ms = SBX_UNLIMITED;
+    all.limits.memory_bytes = memory_mb * 1024 * 1024;
+    all.limits.output_bytes = output_kb * 1024;
+    all.limits.stop = &stopped;
+    if (policy) all.limits.policy = &nothing;
+}
+
+/* ---- judging, in the workers ----------------------------------------------------------------- */
+
+static void tell(submission *s, const char *doing) {
+    pthread_mutex_lock(&all.lock);
+    s->doing = doing;
+    all.version++;
+    pthread_mutex_unlock(&all.lock);
+}
+
+static void judged(submission *s, const char *verdict, const char *note) {
+    pthread_mutex_lock(&all.lock);
+    s->verdict = verdict;
+    snprintf(s->note, sizeof s->note, "%s", note);
+    all.done++;
+    all.version++;
+    pthread_mutex_unlock(&all.lock);
+}
+
+/* Are these the same words? Spaces and newlines only part them. */
+static int same_words(const char *a, const char *b) {
+    static const char space[] = " \t\r\n";
+    for (;;) {
+        size_t n;
+        a += strspn(a, space);
+        b += strspn(b, space);
+        n = strcspn(a, space);
+        if (n != strcspn(b, space) || memcmp(a, b, n) != 0) return 0;
+        if (n == 0) return *a == *b;
+        a += n;
+        b += n;
+    }
+}
+
+static const char *verdict_of(const sbx_result *r, const char *answer) {
+    switch (r->verdict) {
+    case SBX_OK:
+        return same_words(r->out.data, answer) && !memchr(r->out.data, 0, r->out.size) ? "AC"
+                                                                                       : "WA";
+    case SBX_TIMED_OUT:
+    case SBX_CPU_LIMIT: return "TLE";
+    case SBX_MEMORY_LIMIT: return "MLE";
+    case SBX_OUTPUT_LIMIT:
+    case SBX_FILE_LIMIT: return "OLE";
+    case SBX_NOT_STARTED:
+    case SBX_CANCELLED:
+    case SBX_LOST: return "--";
+    default: return "RE"; /* exited with a code, crashed, denied */
+    }
+}
+
+/* "test 2: exited with code 1: IndexError: list index out of range" */
+static void explain(char *note, size_t room, const char *name, const char *verdict,
+                    const sbx_result *r) {
+    const char *why = r->message, *last = r->err.data;
+    int n = 0;
+
+    if (strncmp(why, "'it' ", 5) == 0) why += 5;
+    if (strcmp(verdict, "WA") == 0) why = "not the right answer";
+    if (strcmp(verdict, "RE") == 0) /* its last line of stderr often tells more */
+        for (const char *c = last; *c; c++)
+            if (*c == '\n' && c[1] > ' ') last = c + 1;
+    if (strcmp(verdict, "RE") == 0) n = (int)strcspn(last, "\n");
+    snprintf(note, room, "test %.40s: %.100s%s%.*s", name, why, n ? ": " : "", n < 90 ? n : 90,
+             last);
+}
+
+/* One run on one test. Returns the verdict; the note says which test, and why. */
+static const char *run_test(submission *s, const sbx_program *program, const test *t, char *note,
+                            size_t room) {
+    sbx_config config = all.limits;
+    sbx_result result;
+    size_t input_size = 0, answer_size;
+    char *input = slurp(t->input_path, &input_size), *answer = slurp(t->answer_path, &answer_size);
+    const char *verdict = "--";
+
+    snprintf(note, room, "test %s cannot be read", t->name);
+    if (input != NULL && answer != NULL) {
+        config.program = program;
+        config.name = "it";
+        config.input = input;
+        config.input_size = input_size;
+        sbx_run(&config, &result);
+        verdict = verdict_of(&result, answer);
+        explain(note, room, t->name, verdict, &result);
+        pthread_mutex_lock(&all.lock);
+        if (result.user_us + result.system_us > s->time_us)
+            s->time_us = result.user_us + result.system_us;
+        if (result.peak_bytes > s->memory) s->memory = result.peak_bytes;
+        if (strcmp(verdict, "AC") == 0) s->passed++;
+        pthread_mutex_unlock(&all.lock);
+        sbx_free(&result);
+    }
+    free(input);
+    free(answer);
+    return verdict;
+}
+
+/* Where the compiler's complaint begins. */
+static const char *first_error(const char *text) {
+    const char *error = strstr(text, "error");
+    return error ? error : text;
+}
+
+static void judge(submission *s) {
+    sbx_config config = {.timeout_ms = 60000, .stop = &stopped, .policy = all.limits.policy};
+    sbx_policy compiling = {0}; /* a compiler starts others */
+    sbx_program program;
+    sbx_result result;
+    char note[256] = "";
+    const char *verdict = "AC";
+    size_t size;
+    char *code = slurp(s->path, &size);
+
+    if (code == NULL) {
+        judged(s, "--", "cannot be read");
+        return;
+    }
+    if (config.policy) config.policy = &compiling;
+    tell(s, "builds");
+    sbx_build(&config, s->language, code, size, &program, &result);
+    free(code);
+    if (result.verdict != SBX_OK) {
+        const char *error = first_error(result.err.data);
+        int failed = result.step == SBX_STEP_BUILD && result.verdict != SBX_CANCELLED;
+        if (failed) snprintf(note, sizeof note, "%.*s", (int)strcspn(error, "\n"), error);
+        judged(s, failed ? "CE" : "--", *note ? note : result.message);
+        sbx_free(&result);
+        return;
+    }
+    sbx_free(&result);
+    tell(s, "runs");
+    for (int i = 0; i < all.test_count && strcmp(verdict, "AC") == 0; i++) {
+        verdict = run_test(s, &program, &all.tests[i], note, sizeof note);
+        tell(s, "runs");
+    }
+    sbx_discard(&program);
+    judged(s, verdict, strcmp(verdict, "AC") == 0 ? "" : note);
+}
+
+static void *worker(void *unused) {
+    for (;;) {
+        int mine;
+        pthread_mutex_lock(&all.lock);
+        mine = all.next < all.sub_count && !stopped ? all.next++ : -1;
+        pthread_mutex_unlock(&all.lock);
+        if (mine < 0) return unused;
+        judge(&all.subs[mine]);
+    }
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static int live; /* stdout is a terminal that all of the table fits on */
+static size_t columns = 500;
+
+static const char *colour(const char *verdict) {
+    if (!live) return "";
+    if (verdict == NULL) return "\033[2m";
+    if (strcmp(verdict, "AC") == 0) return "\033[32m";
+    return strcmp(verdict, "--") == 0 ? "\033[36m" : "\033[31m";
+}
+
+static void print_row(const submission *s) {
+    char row[512], time[16] = "-", memory[16] = "-";
+
+    if (s->time_us) snprintf(time, sizeof time, "%.0f ms", (double)s->time_us / 1e3);
+    if (s->memory) snprintf(memory, sizeof memory, "%.1f MB", (double)s->memory / 1048576);
+    snprintf(row, sizeof row, "%-16.16s %d/%-2d %8s %9s  %s", s->file, s->passed, all.test_count,
+             time, memory, s->verdict ? s->note : s->doing);
+    printf("%s%-3s%s %.*s%s\n", colour(s->verdict), s->verdict ? s->verdict : "..",
+           live ? "\033[0m" : "", (int)sbx_utf8_prefix(row, strlen(row), columns - 5), row,
+           live ? "\033[K" : "");
+}
+
+static void print_table(void) {
+    static int printed;
+    int i;
+
+    if (printed && live) printf("\033[%dA", all.sub_count + 2); /* up again, over the old one */
+    printf("%s    %-16s %-4s %8s %9s%s\n", live ? "\033[1m" : "", "submission", "tests", "CPU time",
+           "memory", live ? "\033[0m" : "");
+    for (i = 0; i < all.sub_count; i++) print_row(&all.subs[i]);
+    printf("%d of %d judged%s\n", all.done, all.sub_count, live ? "\033[K" : "");
+    fflush(stdout);
+    printed = 1;
+}
+
+static void look_at_terminal(void) {
+    struct winsize size;
+    if (!isatty(1) || ioctl(1, TIOCGWINSZ, &size) != 0) return;
+    live = size.ws_row > all.sub_count + 3;
+    if (size.ws_col > 20) columns = size.ws_col;
+}
+
+static void watch(void) {
+    struct timespec pause = {0, 50000000};
+    int shown = -1, left = all.sub_count;
+
+    while (left > 0 && !stopped) {
+        pthread_mutex_lock(&all.lock);
+        left = all.sub_count - all.done;
+        if (live && all.version != shown) print_table();
+        shown = all.version;
+        pthread_mutex_unlock(&all.lock);
+        if (left > 0) nanosleep(&pause, NULL);
+    }
+}
+
+/* ---- the page -------------------------------------------------------------------------------- */
+
+static const char page_head[] =
+    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Judge</title>\n"
+    "<meta name=\"viewport\" content=\"width=device-width\">\n<style>\n"
+    "body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 62em;"
+    " padding: 0 1em; color: #222; background: #fff }\n"
+    "table { border-collapse: collapse; width: 100% }\n"
+    "td, th { padding: .35em .7em; text-align: left; border-bottom: 1px solid #ddd }\n"
+    "td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }\n"
+    "td.note { color: #666; font-size: 13px }\n"
+    "b { display: inline-block; min-width: 2.6em; text-align: center; border-radius: 4px;"
+    " color: #fff; background: #b3261e }\n"
+    "b.AC { background: #1b7f3b } b.no { background: #777 }\n"
+    "svg { vertical-align: middle } rect { fill: #4a7dbd } rect.room { fill: #e4e9f0 }\n"
+    "</style></head><body>\n";
+
+static void html_text(FILE *to, const char *text) {
+    for (; *text; text++) {
+        if (*text == '<') fputs("&lt;", to);
+        else if (*text == '>') fputs("&gt;", to);
+        else if (*text == '&') fputs("&amp;", to);
+        else if (*text == '"') fputs("&quot;", to);
+        else fputc(*text, to);
+    }
+}
+
+static void html_bar(FILE *to, double value, double most, const char *text) {
+    double width = most > 0 ? 120 * value / most : 0;
+    if (width > 120) width = 120;
+    fprintf(to,
+            "<td class=\"n\">%s <svg width=\"120\" height=\"10\" role=\"img\">"
+            "<rect class=\"room\" width=\"120\" height=\"10\"/>"
+            "<rect width=\"%.1f\" height=\"10\"/></svg></td>",
+            text, width);
+}
+
+static void write_page(const char *path) {
+    FILE *to = fopen(path, "w");
+    char text[48];
+    int i;
+
+    if (to == NULL) die(path, strerror(errno));
+    fputs(page_head, to);
+    fprintf(to,
+            "<h1>%d submissions, %d tests</h1>\n<p>Limits: %lld ms of CPU time, %lld MB of memory,"
+            " %lld KB of output. The bars show how much of it was used.</p>\n"
+            "<table><tr><th></th><th>Submission</th><th>Tests</th><th>Time</th><th>Memory</th>"
+            "<th></th></tr>\n",
+            all.sub_count, all.test_count, all.limits.cpu_ms, all.limits.memory_bytes >> 20,
+            all.limits.output_bytes >> 10);
+    for (i = 0; i < all.sub_count; i++) {
+        const submission *s = &all.subs[i];
+        const char *verdict = s->verdict ? s->verdict : "--";
+        fprintf(to, "<tr><td><b class=\"%s\">%s</b></td><td>",
+                strcmp(verdict, "--") == 0 ? "no" : verdict, verdict);
+        html_text(to, s->file);
+        fprintf(to, "</td><td>%d/%d</td>", s->passed, all.test_count);
+        snprintf(text, sizeof text, "%.0f ms", (double)s->time_us / 1e3);
+        html_bar(to, (double)s->time_us, (double)all.limits.cpu_ms * 1e3, text);
+        snprintf(text, sizeof text, "%.1f MB", (double)s->memory / 1048576);
+        html_bar(to, (double)s->memory, (double)all.limits.memory_bytes, text);
+        fputs("<td class=\"note\">", to);
+        html_text(to, s->note);
+        fputs("</td></tr>\n", to);
+    }
+    fputs("</table></body></html>\n", to);
+    if (fclose(to) != 0) die(path, strerror(errno));
+}
+
+int main(int argc, char **argv) {
+    const char *folder = NULL, *page = NULL;
+    long jobs = sysconf(_SC_NPROCESSORS_ONLN);
+    pthread_t threads[64];
+    int policy = 1, started = 0, i;
+
+    for (i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--jobs") == 0 && argv[i + 1]) jobs = atol(argv[++i]);
+        else if (strcmp(argv[i], "--html") == 0 && argv[i + 1]) page = argv[++i];
+        else if (strcmp(argv[i], "--no-policy") == 0) policy = 0;
+        else if (argv[i][0] != '-' && folder == NULL) folder = argv[i];
+        else die(argv[i], "usage: judge [--jobs N] [--html FILE] [--no-policy] FOLDER");
+    }
+    if (folder == NULL) die("which folder?", "judge [--jobs N] [--html FILE] [--no-policy] FOLDER");
+    read_limits(folder, policy);
+    read_tests(folder);
+    read_submissions(folder);
+    look_at_terminal();
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    while (started < jobs && started < 64 && started < all.sub_count &&
+           pthread_create(&threads[started], NULL, worker, NULL) == 0)
+        started++;
+    if (started == 0) worker(NULL);
+    watch();
+    for (i = 0; i < started; i++) pthread_join(threads[i], NULL);
+    print_table();
+    if (page) write_page(page);
+    free(all.tests);
+    free(all.subs);
+    return stopped ? 128 + stopped : 0;
+}

@@ -1,0 +1,1 @@
+while :; do echo 'the answer is near'; done

@@ -1,0 +1,2 @@
+numbers = []
+print(sum(numbers), numbers[0])

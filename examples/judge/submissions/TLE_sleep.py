@@ -1,0 +1,3 @@
+# Uses no CPU time at all.
+import time
+time.sleep(600)
