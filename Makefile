@@ -6,6 +6,7 @@ CFLAGS = -O1 -g
 TESTFLAGS = -O0 -g # for the tests themselves, which only have to compile fast
 WARN = -Wall -Wextra -Wpedantic -Wshadow
 JOBS = 2
+MINUTES = 1
 COMPILE = $(CC) -std=c99 $(CFLAGS) $(WARN) -pthread
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
@@ -20,6 +21,10 @@ help:
 	@echo 'make check     more: all compilers and builds, analysers, 10,000 runs, threads, a second kernel'
 	@echo 'make wings     the header with one wing less, each, and with none'
 	@echo 'make treesoak  the attacks on the tree, 200 times each, as root and as an ordinary user'
+	@echo 'make faults    every system call of a run made to fail (FAULTS=all: with every error)'
+	@echo 'make mutants   sbx.h with a mistake in it, 200 times: the tests have to notice (long)'
+	@echo 'make fuzz      libFuzzer, a minute for each target'
+	@echo 'make soak      boxes of every kind from eight threads for MINUTES=1'
 	@echo 'make corpus    how often the verdict is the true one, over programs of known end'
 	@echo 'make bench     what a run costs, as ratios to hand-written code'
 	@echo 'make walk      how a reader who follows a run goes through sbx.h; VERBOSE=1 lists the way'
@@ -49,7 +54,8 @@ test:
 check:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain tsan $(MORE_VARIANTS) $(WING_VARIANTS))
 	@$(RUN) $(MORE_VARIANTS) $(WING_VARIANTS) \
-		qemu matrix format tidy soak valgrind threads slow languages copied cppcheck corpus
+		qemu matrix format tidy soak valgrind threads slow languages copied cppcheck corpus \
+		faults fuzz
 
 wings: # what is left works, and what is off is refused
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,$(WING_VARIANTS))
@@ -59,6 +65,14 @@ wings: # what is left works, and what is off is refused
 treesoak qemu:
 	@$(MAKE) -s -j$(JOBS) programs $(BUILD)/plain/tests
 	@$(RUN) $@
+
+faults fuzz mutants:
+	@BUILD='$(BUILD)' CC='$(CC)' sh tests/$@/run.sh
+
+soak:
+	@mkdir -p $(BUILD)
+	@$(COMPILE) -o $(BUILD)/soak tests/soak.c
+	@$(BUILD)/soak mixed $(MINUTES)
 
 corpus:
 	@BUILD='$(BUILD)' CC='$(CC)' sh tests/corpus/run.sh $(WORD)
@@ -120,4 +134,5 @@ $(BUILD)/examples/%: examples/%.c sbx.h
 	@mkdir -p $(@D)
 	$(CC) $(TESTFLAGS) $(WARN) -o $@ $< -pthread
 
-.PHONY: walk wings treesoak qemu help demo test check corpus bench examples clean programs
+.PHONY: walk wings treesoak qemu faults fuzz mutants soak help demo test check corpus bench examples clean \
+	programs

@@ -82,7 +82,7 @@ cppcheck_header() {
 }
 
 soak_program() { # MODE: builds $out/soak
-    $CC -std=c99 -O1 -g -Wall -Wextra "$1" -o "$out/soak" tests/soak.c >"$log" 2>&1 && return
+    $CC -std=c99 -O1 -g -Wall -Wextra -pthread "$1" -o "$out/soak" tests/soak.c >"$log" 2>&1 && return
     verdict "soak.c compiles $1" 1
     return 1
 }

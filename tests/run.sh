@@ -204,6 +204,7 @@ job() {
     examples) counted examples examples ;;
     compile) counted compile sh tests/compile/run.sh quick ;;
     matrix) counted matrix sh tests/compile/run.sh full ;;
+    fuzz) counted fuzz sh tests/fuzz/run.sh 8 ;;
     *)
         if [ -f "tests/$1/run.sh" ]; then
             counted "$1" sh "tests/$1/run.sh"

@@ -3,6 +3,7 @@
  *
  *     soak                10,000 runs and failed starts, 2,000 calls, 1,000 drops in each state
  *     soak MODE [COUNT]   one of: runs, failures, calls, drops
+ *     soak mixed MINUTES  boxes of every kind at random, from eight threads at once
  *
  * Prints a line for each kind and "N passed, N failed"; exits with 1 if any failed. */
 #include <stddef.h>
@@ -18,6 +19,7 @@ static void counted_free(void *block);
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +31,8 @@ static void counted_free(void *block);
 #endif
 
 #define HANG_SECONDS 900 /* a hang ends the program */
-#ifdef SBX_NO_LINUX      /* orphans are waited for there until the system has collected them */
+#define THREADS 8
+#ifdef SBX_NO_LINUX /* orphans are waited for there until the system has collected them */
 #define DROPS 1000L
 #else
 #define DROPS (1000L * STATES)
@@ -50,8 +53,8 @@ static void *counted_realloc(void *block, size_t size) {
     long before = old ? (long)old->size : 0;
     head *fresh = (head *)realloc(old, sizeof *fresh + size);
     if (!fresh) return NULL;
-    if (!old) live_blocks++;
-    live_bytes += (long)size - before;
+    if (!old) __atomic_add_fetch(&live_blocks, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&live_bytes, (long)size - before, __ATOMIC_RELAXED);
     fresh->size = size;
     return fresh + 1;
 }
@@ -59,8 +62,8 @@ static void *counted_realloc(void *block, size_t size) {
 static void counted_free(void *block) {
     head *old = block ? (head *)block - 1 : NULL;
     if (!old) return;
-    live_blocks--;
-    live_bytes -= (long)old->size;
+    __atomic_sub_fetch(&live_blocks, 1, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&live_bytes, (long)old->size, __ATOMIC_RELAXED);
     free(old);
 }
 
@@ -182,10 +185,15 @@ static const char *one_call(long i) {
 enum { STATES = 9 };
 
 static const char *one_drop(long i) {
-    static const char *const names[STATES] = {
-        "exec sleep 20",       "exec sleep 20", "exec yes", "kill -STOP $$; exec sleep 20",
-        "exit 3",              "exec cat",      "sleep 20 & exec sleep 20",
-        "trap '' TERM; echo x; exec sleep 20", "exec >&- 2>&-; exec sleep 20"};
+    static const char *const names[STATES] = {"exec sleep 20",
+                                              "exec sleep 20",
+                                              "exec yes",
+                                              "kill -STOP $$; exec sleep 20",
+                                              "exit 3",
+                                              "exec cat",
+                                              "sleep 20 & exec sleep 20",
+                                              "trap '' TERM; echo x; exec sleep 20",
+                                              "exec >&- 2>&-; exec sleep 20"};
     int state = (int)(i % STATES), k;
     const char *flaw;
     sbx_config config = {0};
@@ -215,6 +223,195 @@ static const char *one_drop(long i) {
     return flaw;
 }
 
+/* ==== Boxes of every kind, from several threads =============================================== */
+
+typedef struct box_kind {
+    const char *name, *command;
+    sbx_verdict verdict;
+    int code; /* of its exit; -1 = whatever */
+    void (*set)(sbx_config *config, unsigned *random);
+} box_kind;
+
+static unsigned next(unsigned *random) { return *random = *random * 1103515245u + 12345u; }
+static unsigned below(unsigned *random, unsigned range) { return (next(random) >> 8) % range; }
+
+static void in_a_moment(sbx_config *c, unsigned *random) {
+    c->timeout_ms = 20 + below(random, 200);
+    c->grace_ms = (long long)below(random, 100) + 1;
+}
+
+static void small_cap(sbx_config *c, unsigned *random) {
+    c->output_bytes = 1 + below(random, 90000);
+}
+
+static void cut_short(sbx_config *c, unsigned *random) {
+    small_cap(c, random);
+    c->truncate_output = 1;
+}
+
+static void little_memory(sbx_config *c, unsigned *random) {
+    c->memory_bytes = (20 + (long long)below(random, 20)) << 20;
+    c->grace_ms = -1;
+}
+
+static void little_cpu(sbx_config *c, unsigned *random) { c->cpu_ms = 50 + below(random, 100); }
+
+static void far_limits(sbx_config *c, unsigned *random) {
+    c->memory_bytes = 1LL << 32;
+    c->cpu_ms = 20000 + below(random, 1000);
+    c->open_files = 100;
+    c->stack_bytes = 1 << 23;
+}
+
+static void nowhere(sbx_config *c, unsigned *random) {
+    (void)random;
+    c->cwd = "/nowhere";
+}
+
+static const box_kind kinds[] = {
+    {"quiet", "exit 0", SBX_OK, 0, NULL},
+    {"code", "exit 3", SBX_EXITED, 3, NULL},
+    {"limits", "echo x; exit 4", SBX_EXITED, 4, far_limits},
+    {"crash", "kill -SEGV $$; sleep 1", SBX_CRASHED, -1, NULL},
+    {"late", "exec sleep 60", SBX_TIMED_OUT, -1, in_a_moment},
+    {"stubborn", "trap '' TERM; while :; do sleep 1; done", SBX_TIMED_OUT, -1, in_a_moment},
+    {"orphan", "sleep 60 & exit 5", SBX_EXITED, 5, NULL},
+    {"flood", "exec head -c 300000 /dev/zero", SBX_OUTPUT_LIMIT, -1, small_cap},
+    {"cut", "head -c 300000 /dev/zero; exit 0", SBX_OK, 0, cut_short},
+    {"hog", "head -c 200000000 /dev/zero | tail", SBX_MEMORY_LIMIT, -1, little_memory},
+    {"busy", "while :; do :; done", SBX_CPU_LIMIT, -1, little_cpu},
+    {"lost way", "exit 0", SBX_NOT_STARTED, -1, nowhere},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds, OTHERS = 4, ALL = KINDS + OTHERS };
+static const char *const other_names[OTHERS] = {"echo", "cancelled", "function", "policy"};
+
+static long mixed_count[ALL], mixed_wrong[ALL];
+static long long mixed_end; /* by the clock that only goes forward */
+static int has_policy;
+
+static long long seconds_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (long long)t.tv_sec;
+}
+
+static int is_wrong(const sbx_result *r, sbx_verdict verdict, int code, char *why, size_t room) {
+    if (r->verdict == verdict && (code < 0 || r->exit_code == code) && r->message[0]) return 0;
+    snprintf(why, room, "%s (%d): %s", sbx_verdict_name(r->verdict), r->exit_code, r->message);
+    return 1;
+}
+
+static int mixed_run(const box_kind *k, sbx_config *c, unsigned *random, char *why, size_t room) {
+    sbx_result r;
+    int wrong;
+    c->command = k->command;
+    if (k->set) k->set(c, random);
+    sbx_run(c, &r);
+    wrong = is_wrong(&r, k->verdict, k->code, why, room);
+    sbx_free(&r);
+    return wrong;
+}
+
+/* Bytes in, the same bytes out. */
+static int mixed_echo(sbx_config *c, unsigned *random, char *why, size_t room) {
+    static const char *const argv[] = {"cat", NULL};
+    size_t size = below(random, 200000), i;
+    char *bytes = (char *)malloc(size + 1);
+    sbx_result r;
+    int wrong;
+    for (i = 0; i < size; i++) bytes[i] = (char)(i * 7 + size);
+    c->argv = argv;
+    c->input = bytes;
+    c->input_size = size;
+    sbx_run(c, &r);
+    wrong = is_wrong(&r, SBX_OK, 0, why, room);
+    if (!wrong && (r.out.size != size || memcmp(r.out.data, bytes, size) != 0)) {
+        wrong = 1;
+        snprintf(why, room, "%lu bytes came back of %lu", (unsigned long)r.out.size,
+                 (unsigned long)size);
+    }
+    sbx_free(&r);
+    free(bytes);
+    return wrong;
+}
+
+static int mixed_cancel(sbx_config *c, unsigned *random, char *why, size_t room) {
+    sbx_result r;
+    sbx *box;
+    int wrong;
+    c->command = "while :; do read line; echo $line; done";
+    c->in = SBX_PIPE;
+    c->grace_ms = 50;
+    c->truncate_output = 1;
+    box = sbx_start(c, &r);
+    if (box) {
+        sbx_write(box, "a line\n", 7);
+        sbx_poll(box, (long long)below(random, 30));
+        sbx_cancel(box);
+        sbx_finish(box, &r);
+    }
+    wrong = is_wrong(&r, SBX_CANCELLED, -1, why, room);
+    sbx_free(&r);
+    return wrong;
+}
+
+static int mixed_function(void *arg, void *ret, size_t size) {
+    int how = *(int *)arg;
+    memset(ret, 7, size);
+    if (how == 1) sbx_fail("no");
+    if (how == 2) raise(SIGKILL);
+    return 0;
+}
+
+static int mixed_call(sbx_config *c, unsigned *random, char *why, size_t room) {
+    static const sbx_verdict wanted[] = {SBX_OK, SBX_NO_RESULT, SBX_CRASHED};
+    int how = (int)below(random, 3), wrong;
+    char ret[64];
+    sbx_result r;
+    sbx_call(c, mixed_function, &how, ret, sizeof ret, &r);
+    wrong = is_wrong(&r, wanted[how], -1, why, room);
+    sbx_free(&r);
+    return wrong;
+}
+
+static int mixed_policy(sbx_config *c, unsigned *random, char *why, size_t room) {
+    static const sbx_policy strict; /* nothing but the system's own */
+    sbx_result r;
+    int wrong;
+    (void)random;
+    c->contain = SBX_CONTAIN_AUTO;
+    c->command = "echo x >/var/tmp/sbx-soak && exit 1; ls /root >/dev/null 2>&1 && exit 2; exit 0";
+    c->policy = &strict;
+    sbx_run(c, &r);
+    wrong = is_wrong(&r, SBX_OK, 0, why, room);
+    sbx_free(&r);
+    return wrong;
+}
+
+static void *mixed_thread(void *arg) {
+    unsigned random = 2463534242u * ((unsigned)*(int *)arg + 1);
+    char why[400];
+    while (seconds_now() < mixed_end) {
+        unsigned which = below(&random, ALL);
+        sbx_config c = {0};
+        int wrong = 0;
+        c.inherit_env = 1;
+        c.timeout_ms = 60000;
+        c.contain = (sbx_contain)below(&random, 2); /* the tree where it can be, or the group */
+        if (which < KINDS) wrong = mixed_run(&kinds[which], &c, &random, why, sizeof why);
+        else if (which == KINDS) wrong = mixed_echo(&c, &random, why, sizeof why);
+        else if (which == KINDS + 1) wrong = mixed_cancel(&c, &random, why, sizeof why);
+        else if (which == KINDS + 2) wrong = mixed_call(&c, &random, why, sizeof why);
+        else if (has_policy) wrong = mixed_policy(&c, &random, why, sizeof why);
+        else continue;
+        __atomic_add_fetch(&mixed_count[which], 1, __ATOMIC_RELAXED);
+        if (wrong && __atomic_add_fetch(&mixed_wrong[which], 1, __ATOMIC_RELAXED) <= 5)
+            fprintf(stderr, "    %s: %s\n",
+                    which < KINDS ? kinds[which].name : other_names[which - KINDS], why);
+    }
+    return NULL;
+}
+
 /* ==== Doing it often ========================================================================== */
 
 static int failed, passed;
@@ -226,6 +423,15 @@ static void check(const char *kind, const char *what, long before, long after, l
     }
     failed++;
     printf("FAILED  %s: %s %ld, before %ld\n", kind, what, after, before);
+}
+
+static void compare(const char *kind, const census *before, const census *after) {
+    check(kind, "open descriptors", before->descriptors, after->descriptors, 0);
+    check(kind, "allocated blocks", before->blocks, after->blocks, 0);
+    check(kind, "allocated bytes", before->bytes, after->bytes, 0);
+    check(kind, "bytes of the heap in use", before->heap, after->heap, HEAP_SLACK);
+    check(kind, "children", before->children, after->children, 0);
+    check(kind, "blocked signals", before->blocked, after->blocked, 0);
 }
 
 static void soak(const char *kind, const char *(*once)(long i), long count) {
@@ -240,26 +446,56 @@ static void soak(const char *kind, const char *(*once)(long i), long count) {
     after = take_census();
     printf("        %s: %ld\n", kind, count);
     check(kind, "unexpected results", 0, wrong, 0);
-    check(kind, "open descriptors", before.descriptors, after.descriptors, 0);
-    check(kind, "allocated blocks", before.blocks, after.blocks, 0);
-    check(kind, "allocated bytes", before.bytes, after.bytes, 0);
-    check(kind, "bytes of the heap in use", before.heap, after.heap, HEAP_SLACK);
-    check(kind, "children", before.children, after.children, 0);
-    check(kind, "blocked signals", before.blocked, after.blocked, 0);
+    compare(kind, &before, &after);
     fflush(stdout);
+}
+
+/* All of it twice: whatever is made once for a thread is made in the first seconds. */
+static void soak_mixed(long minutes) {
+    static int numbers[THREADS];
+    pthread_t threads[THREADS];
+    census before, after;
+    sbx_caps caps;
+    long total = 0, wrong = 0;
+    int round, i;
+    sbx_probe(&caps);
+    has_policy = caps.policy;
+    memset(&before, 0, sizeof before);
+    for (round = 0; round < 2; round++) {
+        mixed_end = seconds_now() + (round ? minutes * 60 : 3);
+        for (i = 0; i < THREADS; i++) numbers[i] = i + round * THREADS;
+        for (i = 0; i < THREADS; i++)
+            if (pthread_create(&threads[i], NULL, mixed_thread, &numbers[i]) != 0) exit(2);
+        for (i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+        if (round == 0) before = take_census();
+    }
+    after = take_census();
+    for (i = 0; i < ALL; i++) {
+        const char *name = i < KINDS ? kinds[i].name : other_names[i - KINDS];
+        printf("        %-10s %7ld, %ld wrong\n", name, mixed_count[i], mixed_wrong[i]);
+        if (mixed_count[i]) check(name, "wrong verdicts", 0, mixed_wrong[i], 0);
+        total += mixed_count[i];
+        wrong += mixed_wrong[i];
+    }
+    if (!has_policy) printf("skipped: boxes under a policy: %s\n", caps.policy_why);
+    printf("        %ld boxes from %d threads in %ld minutes, %ld wrong\n", total, THREADS, minutes,
+           wrong);
+    compare("mixed", &before, &after);
 }
 
 int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "all";
     long count = argc > 2 ? atol(argv[2]) : 0;
     int all = strcmp(mode, "all") == 0;
-    alarm(HANG_SECONDS);
+    alarm(HANG_SECONDS + (unsigned)(strcmp(mode, "mixed") == 0 ? count * 60 : 0));
+    if (strcmp(mode, "mixed") == 0) soak_mixed(count ? count : 1);
     if (all || strcmp(mode, "runs") == 0) soak("runs", one_run, count ? count : 10000);
     if (all || strcmp(mode, "failures") == 0) soak("failures", one_failure, count ? count : 10000);
     if (all || strcmp(mode, "calls") == 0) soak("calls", one_call, count ? count : 2000);
     if (all || strcmp(mode, "drops") == 0) soak("drops", one_drop, count ? count : DROPS);
     if (passed + failed == 0) {
-        fprintf(stderr, "usage: soak [runs|failures|calls|drops|all [COUNT]]\n");
+        fprintf(stderr,
+                "usage: soak [runs|failures|calls|drops|all [COUNT]], soak mixed MINUTES\n");
         return 2;
     }
     printf("%d passed, %d failed\n", passed, failed);
