@@ -1536,6 +1536,7 @@ static int mode_page_tables(int argc, char **argv) {
 /* ==== Acts that a net of small tests needs: `child net ACT ...` =============================== */
 
 #include "net_child.c"
+#include "grace_child.c"
 
 /* ==== The table =============================================================================== */
 
@@ -1560,6 +1561,8 @@ static const struct mode {
     {"fork_bomb", mode_fork_bomb, "TETHER [LIVE [stay|leave [scatter]]]: forks all the time"},
     {"ignore", mode_ignore, "ignore|catch|block|leave [TETHER]: no signal ends it"},
     {"term", mode_term, "CODE: exits with it on SIGTERM"},
+    {"tidy", mode_tidy, "[plain|setsid|stopped]: works for a moment on SIGTERM, then exits"},
+    {"packets", mode_packets, "COUNT SIZE: writes in packets"},
     {"stop", mode_stop, "self|again|children [TETHER [stay]]: stops itself or its children"},
     {"close_out", mode_close_out, "[MS [CODE]]: closes stdout and stderr and sleeps"},
     {"read_some", mode_read_some, "BYTES CODE|kill|close|stay [MS]: reads so much of stdin"},

@@ -1231,3 +1231,106 @@ UTEST(stop, poll_waits_as_long_as_it_is_told) {
     sbx_finish(box, &result);
     sbx_free(&result);
 }
+
+/* ==== The grace is the tree's ================================================================= */
+
+/* The shell dies of SIGTERM at once; its program has the grace all the same. */
+static void grace_of(sbx_contain contain, const char *how, sbx_result *result) {
+    sbx_config config = {0};
+    config.command = test_text("%s tidy %s & %s sleep 20000; exit 0", test_child(), how,
+                               test_child());
+    config.contain = contain;
+    config.grace_ms = 20000;
+    config.timeout_ms = SHORT_MS;
+    if (*test_run_ready(&config, "ready\n", result)) result->verdict = SBX_LOST;
+}
+
+UTEST(pitfall, P41_the_programs_of_a_command_have_their_grace) {
+    static const sbx_contain contain[] = {SBX_CONTAIN_GROUP, SBX_CONTAIN_AUTO};
+    static const char *const how[] = {"plain", "stopped"};
+    int i;
+    for (i = 0; i < 4; i++) {
+        sbx_result result;
+        grace_of(contain[i % 2], how[i / 2], &result);
+        EXPECT_VERDICT(SBX_TIMED_OUT, result);
+        EXPECT_STREQ("ready\ntidied\n", result.out.data);
+        EXPECT_FALSE(result.evidence & SBX_SAW_GRACE_OVER); /* nobody was left before it was over */
+        sbx_free(&result);
+    }
+}
+
+UTEST(pitfall, P42_a_worker_in_its_own_session_is_told) {
+    sbx_config config = {0};
+    sbx_result result;
+    sbx_caps caps;
+    sbx_probe(&caps);
+    if (!caps.tree) UTEST_SKIP("needs a tree");
+    config.argv = test_child_argv("tidy", "setsid");
+    config.contain = SBX_CONTAIN_TREE;
+    config.grace_ms = 20000;
+    config.timeout_ms = SHORT_MS;
+    TEST_RUN_READY(&config, "ready\n", &result);
+    EXPECT_VERDICT(SBX_TIMED_OUT, result);
+    EXPECT_STREQ("ready\ntidied\n", result.out.data);
+    EXPECT_EQ(SIGTERM, result.signal);
+    sbx_free(&result);
+}
+
+/* ==== Output in packets ======================================================================= */
+
+UTEST(pitfall, P46_packets_neither_lose_bytes_nor_dodge_the_cap) {
+    sbx_config config = {0};
+    sbx_result result;
+#ifndef __linux__
+    UTEST_SKIP("packet mode is Linux's");
+#endif
+    config.argv = test_child_argv("packets", "40", "4096");
+    TEST_RUN(&config, &result);
+    if (result.exit_code == 9) UTEST_SKIP("no packet mode");
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_EQ((size_t)(40 * 4096), result.out.size);
+    sbx_free(&result);
+    config.argv = test_child_argv("packets", "12", "4097");
+    config.output_bytes = 100;
+    config.truncate_output = SBX_KEEP_FIRST;
+    TEST_RUN(&config, &result);
+    sbx_free(&result);
+    config.argv = test_child_argv("packets", "12", "4096");
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_EQ((size_t)100, result.out.size);
+    EXPECT_EQ(12 * 4096, (int)result.out.total);
+    EXPECT_TRUE(result.out.truncated);
+    sbx_free(&result);
+    config.truncate_output = 0;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_OUTPUT_LIMIT, result);
+    sbx_free(&result);
+}
+
+/* ==== Looking too late ======================================================================== */
+
+/* The program ended by itself, but nobody looked until the deadline was over. */
+UTEST(stop, a_late_look_is_not_certain) {
+    sbx_config config = {0};
+    sbx_result result;
+    sbx *box;
+    siginfo_t info;
+    config.argv = test_child_argv("exit", "0");
+    config.contain = SBX_CONTAIN_GROUP;
+    config.timeout_ms = 200;
+    box = sbx_start(&config, &result);
+    ASSERT_TRUE(box != NULL);
+    waitid(P_PID, (id_t)sbx_pid(box), &info, WEXITED | WNOWAIT);
+    test_sleep_ms(300);
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+    EXPECT_FALSE(result.certain);
+    EXPECT_TRUE(result.evidence & SBX_SAW_BLIND);
+    sbx_free(&result);
+    config.timeout_ms = 20000; /* in time it is */
+    box = sbx_start(&config, &result);
+    ASSERT_TRUE(box != NULL);
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+    EXPECT_TRUE(result.certain);
+    sbx_free(&result);
+}
