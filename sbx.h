@@ -2695,7 +2695,8 @@ static void sbx__read(sbx *b, int k) {
             sbx__grow_pipe(b->fd[k]);
             s->busy = 1;
         }
-        if ((size_t)n < room) return; /* that was all */
+        /* That was all, but for a pipe in packet mode: at the end nobody comes back for the rest. */
+        if ((size_t)n < room && b->state < SBX__LEAVING) return;
         budget -= (size_t)n < budget ? (size_t)n : budget;
         if (budget == 0) return;
     }
