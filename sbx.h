@@ -7777,7 +7777,6 @@ static int sbx__check_job(sbx__job *j, const char *language, const char *code, s
     static const char *const later[] = {"/", NULL};
     sbx_program program;
     sbx__plan p;
-    if (!j->cfg) return sbx__refuse(j->r, SBX_STEP_CONFIG, EINVAL, "config = NULL: nothing to run");
     if (j->cfg->command || j->cfg->program)
         return sbx__refuse(j->r, SBX_STEP_CONFIG, EINVAL,
                            "%s is set, but what runs here is the source text",
@@ -7840,9 +7839,9 @@ static void sbx__drop_made(sbx__made *m, sbx_result *r) {
     SBX_FREE(m);
 }
 
-/* From the text to something that can be run. 0 = the result says why not, and nothing is left. */
-static int sbx__do_build(sbx__job *j, const sbx_config *cfg, const char *language, const char *code,
-                         size_t size, int handle, sbx_result *r) {
+/* From the text to what can be run. NULL = the result says why not, and nothing is left. */
+static sbx__made *sbx__do_build(sbx__job *j, const sbx_config *cfg, const char *language,
+                                const char *code, size_t size, int handle, sbx_result *r) {
     size_t n;
     int ok;
     memset(j, 0, sizeof *j);
@@ -7850,9 +7849,13 @@ static int sbx__do_build(sbx__job *j, const sbx_config *cfg, const char *languag
     j->r = r;
     j->dir = -1;
     sbx__blank(r);
-    r->user = cfg ? cfg->user : NULL;
+    if (!cfg) {
+        sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "config = NULL: nothing to run");
+        return NULL;
+    }
+    r->user = cfg->user;
     sbx__set_words(j);
-    if (!sbx__check_job(j, language, code, size, handle) || !sbx__choose(j, language)) return 0;
+    if (!sbx__check_job(j, language, code, size, handle) || !sbx__choose(j, language)) return NULL;
 
     sbx__blank(r); /* of tools that were not there, but others were */
     r->user = cfg->user;
@@ -7861,13 +7864,15 @@ static int sbx__do_build(sbx__job *j, const sbx_config *cfg, const char *languag
     if (n > 5 && strcmp(j->how.file + n - 5, ".java") == 0) sbx__name_java(j, code, size);
     ok = sbx__make_place(j) && sbx__save(j, code, size) && (!j->how.build || sbx__run_build(j));
     sbx__close(&j->dir);
-    if (!ok) sbx__drop_made(j->made, r);
-    return ok;
+    if (ok) return j->made;
+    sbx__drop_made(j->made, r);
+    return NULL;
 }
 
 SBX_API sbx_verdict sbx_build(const sbx_config *config, const char *language, const char *code,
                               size_t size, sbx_program *program, sbx_result *result) {
     sbx_result ignored, *r = result ? result : &ignored;
+    sbx__made *made;
     sbx__job j;
     if (!program) {
         sbx__blank(r);
@@ -7876,9 +7881,10 @@ SBX_API sbx_verdict sbx_build(const sbx_config *config, const char *language, co
     }
 
     memset(program, 0, sizeof *program);
-    if (sbx__do_build(&j, config, language, code, size, 1, r)) {
-        program->dir = j.made->dir;
-        program->argv = j.made->argv;
+    made = sbx__do_build(&j, config, language, code, size, 1, r);
+    if (made) {
+        program->dir = made->dir;
+        program->argv = made->argv;
         if (!j.how.build) r->exit_code = 0;
         r->verdict = SBX_OK;
         r->certain = 1;
@@ -7919,10 +7925,11 @@ SBX_API sbx_verdict sbx_run_code(const sbx_config *config, const char *language,
     sbx_program program;
     sbx_config run;
     sbx__job j;
-    if (sbx__do_build(&j, config, language, code, size, 0, r)) {
+    sbx__made *made = sbx__do_build(&j, config, language, code, size, 0, r);
+    if (made) {
         sbx_free(r); /* what the compiler said */
-        program.dir = j.made->dir;
-        program.argv = j.made->argv;
+        program.dir = made->dir;
+        program.argv = made->argv;
         run = *config;
         run.program = &program;
         sbx__share_limits(&j, &run);
@@ -7934,7 +7941,7 @@ SBX_API sbx_verdict sbx_run_code(const sbx_config *config, const char *language,
         r->user_us += j.user_us;
         r->system_us += j.system_us;
         sbx__tell_share(&j, r);
-        sbx__drop_made(j.made, r);
+        sbx__drop_made(made, r);
     }
     if (!result) sbx_free(r);
     return r->verdict;
