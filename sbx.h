@@ -7343,6 +7343,13 @@ static int sbx__make_dir(sbx__job *j) {
                        shown, strerror(errno));
 }
 
+/* What the host has made becomes the property of the user that builds and runs it. */
+static int sbx__give(const sbx__job *j, int fd) {
+    uid_t uid = j->full.uid ? (uid_t)j->full.uid : (uid_t)-1;
+    gid_t gid = j->full.gid ? (gid_t)j->full.gid : (gid_t)-1;
+    return (!j->full.uid && !j->full.gid) || fchown(fd, uid, gid) == 0;
+}
+
 /* The bytes as they are. Past the host's own limit on files, writing would raise SIGXFSZ. */
 static int sbx__save(sbx__job *j, const char *code, size_t size) {
     int fd = openat(j->dir, j->file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -7361,6 +7368,7 @@ static int sbx__save(sbx__job *j, const char *code, size_t size) {
         code += n;
         size -= (size_t)n;
     }
+    ok = ok && sbx__give(j, fd) && sbx__give(j, j->dir);
     if (fd >= 0 && close(fd) != 0) ok = 0;
     if (ok) return 1;
     return sbx__refuse(j->r, SBX_STEP_IO, errno,
@@ -7514,6 +7522,8 @@ static sbx_verdict sbx__run_tool(sbx__job *j, sbx_config *tool, sbx_result *r) {
     tool->contain = j->cfg->contain;
     tool->cgroup = j->cfg->cgroup;
     tool->user = j->cfg->user;
+    tool->uid = j->cfg->uid;
+    tool->gid = j->cfg->gid;
     sbx__share_limits(j, tool);
     verdict = sbx_run(tool, r);
     sbx__add_cost(j, r);

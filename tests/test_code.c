@@ -849,6 +849,43 @@ UTEST(code, under_a_policy_the_build_writes_its_directory_and_the_run_reads_it) 
     EXPECT_STREQ("", leave(&p));
 }
 
+/* A host that is root, a program that is not: the directory is the other user's. */
+UTEST(code, another_user_builds_and_runs_it) {
+    static const char code[] = "#include <stdio.h>\n#include <unistd.h>\n"
+                               "int main(void) { printf(\"%d %d\\n\", getuid(), getgid()); }";
+    sbx_policy policy = {0};
+    sbx_config config = {0};
+    sbx_result result;
+    place p;
+    int i;
+    if (geteuid() != 0) UTEST_SKIP("only root can be another user");
+    enter(&p);
+    chmod(p.dir, 0755);
+    config.uid = 65534;
+    config.gid = 65533;
+    config.languages = recipes;
+    for (i = 0; i < 2; i++) {
+        RUN_TEXT(&config, i ? "copy" : "sh", "id -u; id -g; cat <\"$0\" >/dev/null; exit 3",
+                 &result);
+        EXPECT_VERDICT(SBX_EXITED, result);
+        EXPECT_EQ(3, result.exit_code);
+        EXPECT_STREQ("65534\n65533\n", result.out.data);
+        sbx_free(&result);
+    }
+    RUN_TEXT(&config, "c", code, &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_STREQ("65534 65533\n", result.out.data);
+    sbx_free(&result);
+    if (!test_is_portable() && !*no_policy()) {
+        config.policy = &policy;
+        RUN_TEXT(&config, "c", code, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        EXPECT_STREQ("65534 65533\n", result.out.data);
+        sbx_free(&result);
+    }
+    EXPECT_STREQ("", leave(&p));
+}
+
 /* ==== Eight threads =========================================================================== */
 
 static void *twenty_five_runs(void *arg) {
