@@ -115,7 +115,9 @@
      counts it all.
    - A process that the host forks, without exec, while a box runs has a copy of its pipes: if the
      host is killed then, the tree lives until that process ends.
-   - cpu_ms misses processes that live for less than a clock tick and that nobody waits for.
+   - cpu_ms counts by perf's task clock where the kernel lets the user have one (root; others with
+     kernel.perf_event_paranoid <= 2, in few containers), and misses nothing. Elsewhere children of
+     a living parent that nobody waits for count as far as a look, every 10 ms, has met them.
    - Root stays root: without a policy a root program can do what root can, in any tree: trace pid 1
      and so outlive a killed host. Without a policy any program can change or leave its cgroup.
    - Without a policy, or in a group, a child can keep the host's thread in the kernel past the
@@ -925,8 +927,10 @@ typedef struct sbx__tasks {
     int count, capacity;
 } sbx__tasks;
 
+typedef struct sbx__plan_watch { int clock; } sbx__plan_watch; /* as below, made in the child */
 typedef struct sbx__box_watch {
     int on;                          /* limits rest on it */
+    int clock;                       /* the kernel's own sum of the tree's CPU time; -1 = none */
     int proc, self;                  /* a /proc, and the program's number there */
     long long step, looked_at, list_at;
     long long budget;                /* CPU time for closer looks at memory */
@@ -1022,6 +1026,7 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     int stacks;                      /* handed out */
     sbx__plan_call call;
     sbx__plan_tree tree;
+    sbx__plan_watch watch;
     sbx__plan_cgroup cgroup;
     sbx__plan_policy policy;
 } sbx__plan;
@@ -1084,7 +1089,7 @@ static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r);
 static long long sbx__tree_tasks(const sbx__plan *p); /* that RLIMIT_NPROC counts besides */
 static pid_t sbx__tree_spawn(sbx__plan *p, sbx *b);
 static sbx_step sbx__tree_child(sbx__plan *p, int *which); /* a /proc or a root of its own */
-static sbx_step sbx__tree_part(sbx__plan *p);   /* from the host's descriptors */
+static sbx_step sbx__tree_part(sbx__plan *p);   /* who is a copy of the host tells what it opened */
 static void sbx__tree_refuse(const sbx__plan *p, const sbx__failure *f, sbx_result *r);
 static int sbx__tree_signal(sbx *b, int number); /* to everybody; 0 = it cannot */
 static void sbx__tree_set_deadline(sbx *b);
@@ -1092,12 +1097,14 @@ static int sbx__tree_timed_out(sbx *b, long long now);
 static void sbx__tree_kill(sbx *b);
 static int sbx__tree_alone(sbx *b);              /* has everybody ended? */
 static int sbx__tree_gone(sbx *b, long long now); /* ... and been collected? */
+static void sbx__tree_observe(sbx *b, sbx_result *r);
 SBX__SOMETIMES int sbx__tree_proc(const sbx *b); /* its own /proc, or -1 */
 static void sbx__tree_free_plan(sbx__plan *p);
 static void sbx__tree_free(sbx *b);
 
 static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r);
-static void sbx__watch_begin(sbx *b);
+static void sbx__watch_child(sbx__plan *p);
+static void sbx__watch_begin(sbx__plan *p, sbx *b);
 static void sbx__watch_turn(sbx *b, long long now);
 static void sbx__watch_observe(sbx *b, sbx_result *r);
 static void sbx__watch_usage(sbx *b, sbx_usage *u);
@@ -1134,7 +1141,8 @@ static void sbx__nothing_yet(sbx__plan *p, sbx *b) {
     p->policy.ruleset = p->policy.notice = -1;
     p->policy.ear_fd = p->policy.ear_pipe = p->policy.ear_image = -1;
     b->policy.listener = b->policy.ear_fd = -1;
-    b->bell = b->call.file = b->tree.life = b->tree.timer = b->tree.proc = b->watch.proc = -1;
+    b->bell = b->call.file = b->tree.life = b->tree.timer = b->tree.proc = -1;
+    p->watch.clock = b->watch.clock = b->watch.proc = -1;
     b->seen.exit_code = -1;
     b->watch.peak = b->cgroup.peak = -1;
     b->kill_at = b->stuck_at = b->look_at = b->wing_at = SBX__NEVER;
@@ -1377,6 +1385,13 @@ static int sbx__close_quickly(int from) {
     return syscall(SBX__NR_close_range, (unsigned)from, ~0u, 0) == 0 || sbx__close_listed(from);
 }
 
+/* From here on the descriptors that were the host's too are this process's own. */
+static int sbx__own_table(void) {
+    unsigned unshare_only = 2; /* CLOSE_RANGE_UNSHARE, and a number that nobody has */
+    return syscall(SBX__NR_close_range, INT_MAX, INT_MAX, unshare_only) == 0 ||
+           syscall(SYS_unshare, SBX__CLONE_FILES) == 0;
+}
+
 /* The parent sleeps until exec, so it cannot hold an exec that hangs to the deadline. A timer of
    the child's own can: the kernel deletes it when the program starts. */
 static void sbx__arm_deadline(long long deadline) {
@@ -1424,8 +1439,9 @@ static int sbx__set_user(unsigned uid, unsigned gid) {
 static pid_t sbx__start_child(sbx__plan *p, int (*first)(void *), int *pidfd) {
     int flags = SBX__CLONE_VM | SBX__CLONE_VFORK | SIGCHLD;
     char *top = sbx__stack_top(p);
+    pid_t pid;
     if (p->one_table) flags |= SBX__CLONE_FILES;
-    pid_t pid = clone(first, top, flags | SBX__CLONE_PIDFD, p, pidfd);
+    pid = clone(first, top, flags | SBX__CLONE_PIDFD, p, pidfd);
     if (pid < 0 && errno == EINVAL) pid = clone(first, top, flags, p); /* qemu-user */
     return pid;
 }
@@ -1504,6 +1520,7 @@ static void sbx__reset_signals(int most) {
 }
 
 static int sbx__close_quickly(int from) { return from < 0; }
+static int sbx__own_table(void) { return 1; }
 static void sbx__arm_deadline(long long deadline) { (void)deadline; }
 
 static int sbx__set_user(unsigned uid, unsigned gid) {
@@ -2318,9 +2335,11 @@ static int sbx__child(void *arg) {
     if (p->in_tree) failed = sbx__tree_child(p, &which);
     if (!failed) failed = sbx__own_null(p);
     if (!failed && p->cfg.cgroup) failed = sbx__cgroup_child(p);
+    if (!failed && p->cfg.cpu_ms >= 0) sbx__watch_child(p);
     if (!failed) failed = sbx__change_user(p, &which);
     if (!failed && p->cfg.policy) failed = sbx__policy_child(p, &which);
-    if (!failed && (p->in_tree || p->one_table)) failed = sbx__tree_part(p);
+    if (!failed && p->one_table && !sbx__own_table()) failed = SBX_STEP_IO;
+    if (!failed && p->in_tree && p->apart) failed = sbx__tree_part(p);
     if (!p->fn) sbx__arm_deadline(p->deadline); /* killed earlier it could leave something open */
     if (!failed && p->fn) failed = sbx__call_child(p);
     if (!failed) failed = sbx__become(p, &report);
@@ -2382,6 +2401,7 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
     for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
     sbx__close(&p->report);
     if (p->cfg.policy) sbx__policy_begin(p, b);
+    sbx__watch_begin(p, b);
     sbx__find_top(b);
     if (b->pid <= 0) { /* it could not enter the tree: b->failure says why */
         b->pid = 0;
@@ -2390,7 +2410,6 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
     }
 
     if (b->fd[SBX__IN] >= 0 && b->input_left > SBX__CHUNK) sbx__grow_pipe(b->fd[SBX__IN]);
-    sbx__watch_begin(b);
     if (b->fd[SBX__EXIT] < 0) {
         b->look_at = b->started;
         b->look_step = 100;
@@ -3350,6 +3369,7 @@ static void sbx__observe(sbx *b, sbx_result *r) {
     long long cpu, limit = b->cfg.cpu_ms;
     r->user_us = sbx__time_us(&b->usage.ru_utime);
     r->system_us = sbx__time_us(&b->usage.ru_stime);
+    if (b->enforced & SBX_BY_TREE) sbx__tree_observe(b, r);
     sbx__watch_observe(b, r);
     if (b->cfg.cgroup) sbx__cgroup_observe(b, r);
     if (b->is_call) sbx__call_observe(b);
@@ -4682,6 +4702,7 @@ enum {
     SBX__TOLD_INIT = 1,
     SBX__TOLD_PID,
     SBX__TOLD_PROC,
+    SBX__TOLD_CLOCK,
     SBX__TOLD_NOTICE,
     SBX__TOLD_EAR,
     SBX__TOLD_READY
@@ -4814,6 +4835,7 @@ static int sbx__tree_hear(sbx__plan *p, sbx *b) {
     else if (f.which == SBX__TOLD_INIT) p->tree.init = f.error;
     else if (f.which == SBX__TOLD_PID) p->tree.pid = f.error;
     else if (f.which == SBX__TOLD_PROC) p->tree.proc = f.error;
+    else if (f.which == SBX__TOLD_CLOCK) p->watch.clock = f.error;
     else if (f.which == SBX__TOLD_NOTICE) p->policy.notice = f.error;
     else if (f.which == SBX__TOLD_EAR) p->policy.ear = f.error;
     else p->tree.ready = 1;
@@ -4871,6 +4893,7 @@ static void sbx__tree_enter_function(sbx__plan *p, sbx *b) {
         b->failure.error = ECHILD;
     }
     p->tree.proc = sbx__tree_fetch(p->tree.pid_fd, p->tree.proc);
+    p->watch.clock = sbx__tree_fetch(p->tree.pid_fd, p->watch.clock);
     p->policy.notice = sbx__tree_fetch(p->tree.pid_fd, p->policy.notice);
 }
 
@@ -4995,19 +5018,13 @@ static sbx_step sbx__tree_child(sbx__plan *p, int *which) {
     return SBX_STEP_NONE;
 }
 
-/* A program leaves the table that it shares with the host. A function tells the host what it has
-   opened, and waits until the process that entered with it is gone. A byte tells that, not the end
+/* Who has no table in common with the host tells it what it has opened, and waits until the process that entered with it is gone. A byte tells that, not the end
    of the pipe: a copy of the host, from another thread, may hold it open. */
 static sbx_step sbx__tree_part(sbx__plan *p) {
-    unsigned unshare_only = 2; /* CLOSE_RANGE_UNSHARE, and a number that nobody has */
     char byte;
     ssize_t n;
-    if (!p->one_table && !(p->in_tree && p->apart)) return SBX_STEP_NONE;
-    if (!p->apart) {
-        if (syscall(SBX__NR_close_range, INT_MAX, INT_MAX, unshare_only) == 0) return SBX_STEP_NONE;
-        return syscall(SYS_unshare, SBX__CLONE_FILES) == 0 ? SBX_STEP_NONE : SBX_STEP_IO;
-    }
     sbx__tell_host(p, SBX__TOLD_PROC, p->tree.proc);
+    sbx__tell_host(p, SBX__TOLD_CLOCK, p->watch.clock);
     sbx__tell_host(p, SBX__TOLD_NOTICE, p->policy.notice);
     sbx__tell_host(p, SBX__TOLD_EAR, p->policy.ear);
     sbx__tell_host(p, SBX__TOLD_READY, 0);
@@ -5090,6 +5107,15 @@ static int sbx__tree_gone(sbx *b, long long now) {
     return 1;
 }
 
+/* What pid 1 waited for: orphans. Its own part is well below a millisecond, and does not count. */
+static void sbx__tree_observe(sbx *b, sbx_result *r) {
+    long long user = sbx__time_us(&b->tree.usage.ru_utime);
+    long long system = sbx__time_us(&b->tree.usage.ru_stime);
+    if (user + system < SBX__SECOND / 1000) return;
+    r->user_us += user;
+    r->system_us += system;
+}
+
 static void sbx__tree_free_plan(sbx__plan *p) {
     sbx__close(&p->tree.life);
     sbx__close(&p->tree.null);
@@ -5137,6 +5163,7 @@ static int sbx__tree_timed_out(sbx *b, long long now) { return !b && now; }
 static void sbx__tree_kill(sbx *b) { (void)b; }
 static int sbx__tree_alone(sbx *b) { return b ? -1 : 0; }
 static int sbx__tree_gone(sbx *b, long long now) { return b && now ? -1 : 0; }
+static void sbx__tree_observe(sbx *b, sbx_result *r) { (void)b, (void)r; }
 static int sbx__tree_proc(const sbx *b) { return b ? -1 : 0; }
 static void sbx__tree_free_plan(sbx__plan *p) { (void)p; }
 static void sbx__tree_free(sbx *b) { (void)b; }
@@ -5153,15 +5180,40 @@ static void sbx__tree_free(sbx *b) { (void)b; }
 #define SBX__SAVED 50000LL /* as much again for closer looks, which can be saved up, in us */
 
 static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r) {
-    (void)p, (void)r;
+    (void)r;
     if (b->enforced & SBX_BY_CGROUP || !sbx__has_proc()) return 1;
     b->watch.on = 1;
     b->enforced |= SBX_BY_WATCH;
+    if (p->cfg.cpu_ms >= 0 && !p->in_tree && !p->apart) p->one_table = 1;
     return 1;
 }
 
-static void sbx__watch_begin(sbx *b) {
+/* The clock of a process (0 = the caller) and of all descendants that it will ever have, also of
+   those that nobody waits for. Often not allowed (-1); and a process can shake it off, by running a
+   program that it may not read. */
+static int sbx__open_clock(pid_t pid) {
+    int fd = -1;
+#if defined(SYS_perf_event_open) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    unsigned long long attr[8]; /* struct perf_event_attr, first version */
+    memset(attr, 0, sizeof attr);
+    attr[0] = 1ull | sizeof attr * 1ull << 32; /* type: SOFTWARE; size */
+    attr[1] = 1; /* config: TASK_CLOCK */
+    attr[5] = 1ull << 1 | 1ull << 5 | 1ull << 6; /* inherit, exclude_kernel, exclude_hv */
+    fd = (int)syscall(SYS_perf_event_open, attr, pid, -1, -1, 8ul); /* close-on-exec */
+#endif
+    (void)pid;
+    return fd;
+}
+
+/* A program opens it itself, in a table that is still the host's too: so nothing is missed. Not for
+   every run: the first on an idle machine waits for some milliseconds. */
+static void sbx__watch_child(sbx__plan *p) { p->watch.clock = sbx__open_clock(0); }
+
+static void sbx__watch_begin(sbx__plan *p, sbx *b) {
     struct rusage host;
+    if (p->apart && !p->in_tree && p->cfg.cpu_ms >= 0 && b->pid > 0)
+        p->watch.clock = sbx__open_clock(b->pid);
+    b->watch.clock = sbx__move_up(p->watch.clock, 3);
     if (getrusage(RUSAGE_SELF, &host) == 0) b->watch.host_peak = sbx__maxrss(&host);
     if (b->enforced & SBX_BY_CGROUP) return;
     b->watch.step = SBX__LOOK / 2; /* a shorter select() costs more than it tells */
@@ -5267,13 +5319,22 @@ static void sbx__settle_cpu(sbx *b, const sbx__tasks *fresh) {
     }
 
     for (i = 0; i < fresh->count; i++) {
-        sbx__task *t = &fresh->at[i], *old = sbx__task_of(last, t->pid);
-        long long collected = t->reaped - (old ? old->reaped : 0);
-        if (t->owed > collected) b->watch.cpu_gone += t->owed - collected;
+        sbx__task *t = &fresh->at[i], *old = sbx__task_of(last, t->pid), again;
+        long long before = old ? old->reaped : 0;
+        /* It may have collected them after it was asked, and before they were looked for. */
+        if (t->owed > t->reaped - before && sbx__proc_stat(b->watch.proc, t->pid, &again))
+            t->reaped = again.reaped;
+        if (t->owed > t->reaped - before) b->watch.cpu_gone += t->owed - (t->reaped - before);
         ticks += t->cpu + t->reaped;
     }
     ticks = (ticks + b->watch.cpu_gone) * (SBX__SECOND / (rate > 0 ? rate : 100));
     if (ticks > b->watch.cpu_us) b->watch.cpu_us = ticks;
+}
+
+static void sbx__read_clock(sbx *b) {
+    unsigned long long ns = 0;
+    if (b->watch.clock < 0 || read(b->watch.clock, &ns, sizeof ns) != (ssize_t)sizeof ns) return;
+    if ((long long)(ns / 1000) > b->watch.cpu_us) b->watch.cpu_us = (long long)(ns / 1000);
 }
 
 static long long sbx__cpu_time(void) { return sbx__clock(CLOCK_THREAD_CPUTIME_ID); }
@@ -5485,6 +5546,7 @@ static void sbx__watch_turn(sbx *b, long long now) {
 
     spent = sbx__cpu_time();
     sbx__weigh(b);
+    sbx__read_clock(b);
     if (sbx__over_memory(b)) sbx__stop(b, SBX_SAW_MEMORY_SUM);
     if (b->cfg.cpu_ms >= 0 && w->cpu_us > b->cfg.cpu_ms * 1000) sbx__stop(b, SBX_SAW_CPU_SUM);
 
@@ -5512,7 +5574,9 @@ static void sbx__watch_space(sbx *b, long long used) {
 }
 
 static void sbx__watch_observe(sbx *b, sbx_result *r) {
-    long long most = sbx__maxrss(&b->usage), cpu = b->watch.cpu_us;
+    long long most = sbx__maxrss(&b->usage), cpu;
+    sbx__read_clock(b);
+    cpu = b->watch.cpu_us;
     if (cpu > r->user_us + r->system_us) r->user_us = cpu - r->system_us; /* orphans */
     r->peak_bytes = b->watch.peak;
     if (!b->is_call && sbx__is_own(b, most) && most > r->peak_bytes) r->peak_bytes = most;
@@ -5529,6 +5593,7 @@ static void sbx__watch_usage(sbx *b, sbx_usage *u) {
         sbx__watch_open(b);
         sbx__recount(b, sbx__now());
         sbx__weigh(b);
+        sbx__read_clock(b);
         u->processes = b->watch.tasks.count;
     }
     u->cpu_us = b->watch.cpu_us;
@@ -5537,6 +5602,7 @@ static void sbx__watch_usage(sbx *b, sbx_usage *u) {
 }
 
 static void sbx__watch_free(sbx *b) {
+    sbx__close(&b->watch.clock);
     if (b->watch.proc != sbx__tree_proc(b)) sbx__close(&b->watch.proc);
     SBX_FREE(b->watch.tasks.at);
 }
@@ -5544,8 +5610,10 @@ static void sbx__watch_free(sbx *b) {
 #else /* without /proc the limits fall back to each process's own, and `enforced` says so */
 
 static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r) { return p && b && r; }
-static void sbx__watch_begin(sbx *b) {
+static void sbx__watch_child(sbx__plan *p) { (void)p; }
+static void sbx__watch_begin(sbx__plan *p, sbx *b) {
     struct rusage host;
+    (void)p;
     if (getrusage(RUSAGE_SELF, &host) == 0) b->watch.host_peak = sbx__maxrss(&host);
 }
 static void sbx__watch_turn(sbx *b, long long now) {

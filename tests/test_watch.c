@@ -42,8 +42,7 @@ UTEST(attack, a18_memory_in_one_process) {
 UTEST(attack, a18_memory_in_eight_processes) {
     if (!test_has_watch()) /* each is far from the limit, and only that is seen */
         expect_memory(utest_result, "own", "20", "8", 64, SBX_OK);
-    else
-        expect_memory(utest_result, "own", "20", "8", 64, SBX_MEMORY_LIMIT);
+    else expect_memory(utest_result, "own", "20", "8", 64, SBX_MEMORY_LIMIT);
 }
 
 UTEST(attack, a18_memory_inside_the_limit) {
@@ -268,8 +267,8 @@ UTEST(tree, a16_burning_relay) {
     expect_cpu_limit(utest_result, "4", "40", 400);
 }
 
-/* Documented as not stopped: lives shorter than a clock tick that nobody waits for leave no trace
-   between two looks. The deadline ends them at the latest. */
+/* Stopped where there is a clock of the kernel's own. Elsewhere lives shorter than a clock tick that
+   nobody waits for leave no trace between two looks, and the deadline ends them at the latest. */
 UTEST(tree, a16_relay_of_short_lives_ends_at_the_deadline_at_the_latest) {
     sbx_config config = {0};
     sbx_result result;
@@ -322,7 +321,8 @@ static const char *hide_from_the_watch(void *how) {
     config.timeout_ms = LONG_MS;
     flaw = test_run(&config, &result);
     if (!*flaw && strcmp(result.out.data, "cannot hide\n") != 0 &&
-        result.verdict != SBX_MEMORY_LIMIT) flaw = test_text("%s", result.message);
+        result.verdict != SBX_MEMORY_LIMIT)
+        flaw = test_text("%s", result.message);
     sbx_free(&result);
     return flaw;
 }
@@ -331,7 +331,7 @@ static const char *hide_from_the_watch(void *how) {
     UTEST(tree, a18_hides_behind_##name) {                                                         \
         NEED_WATCH();                                                                              \
         NEED_TREE();                                                                               \
-        EXPECT_WELL(in_place(hide_from_the_watch, (void *)(size_t)#name));                         \
+        EXPECT_WELL(in_place(hide_from_the_watch, (void *)(size_t) #name));                        \
     }
 
 HIDES(tmpfs)
@@ -446,6 +446,96 @@ UTEST(watch, cpu_time_is_counted_once) {
         sbx_free(&result);
     }
 }
+
+/* The kernel's own clock of a process and its descendants: perf's, if this user may have it. */
+static int has_clock(void) {
+    unsigned long long attr[8] = {1ull | 64ull << 32, 1, 0, 0, 0, 1ull << 5 | 1ull << 6, 0, 0};
+    int fd = (int)syscall(SYS_perf_event_open, attr, 0, -1, -1, 0);
+    if (fd >= 0) close(fd);
+    return fd >= 0;
+}
+
+/* Of children that nobody waits for, or only pid 1 does, no parent's books tell. */
+static const char *short_lives(sbx_contain contain, const char *how, long long *said,
+                               long long *counted) {
+    sbx_config config = {0};
+    sbx_result result;
+    config.argv = test_child_argv("net", "burners", "100", "2", how);
+    config.contain = contain;
+    config.cpu_ms = 100000;
+    MUST_BE_WELL(test_run(&config, &result));
+    TEST_MUST(result.verdict == SBX_OK);
+    *said = atoll(result.out.data);
+    *counted = cpu_of(&result);
+    sbx_free(&result);
+    return "";
+}
+
+UTEST(watch, cpu_time_of_short_lives_that_nobody_waits_for) {
+    static const char *const how[] = {"ignored", "orphaned"};
+    long long said = 0, counted = 0;
+    int i;
+    NEED_WATCH();
+    if (!has_clock()) UTEST_SKIP("the kernel lets this user have no clock");
+    for (i = 0; i < 4; i++) {
+        EXPECT_WELL(short_lives(test_both[i % 2], how[i / 2], &said, &counted));
+        EXPECT_GE(said, 200000LL);
+        EXPECT_GE_MSG(counted, said / 100 * 95, how[i / 2]);
+        EXPECT_LE_MSG(counted, said + 200000, how[i / 2]); /* with the price of 100 forks */
+    }
+}
+
+/* Without that clock, too: pid 1 waits for orphans. */
+UTEST(tree, cpu_time_of_orphans_is_in_the_books_of_pid_1) {
+    sbx_config config = {0};
+    sbx_result result;
+    NEED_WATCH();
+    NEED_TREE();
+    config.argv = test_child_argv("net", "burners", "100", "2", "orphaned");
+    config.contain = SBX_CONTAIN_TREE; /* and no cpu_ms, so no clock */
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_GE(atoll(result.out.data), 200000LL);
+    EXPECT_GE(cpu_of(&result), atoll(result.out.data) / 100 * 95);
+    EXPECT_LE(cpu_of(&result), atoll(result.out.data) + 300000);
+    sbx_free(&result);
+}
+
+#if TEST_HAS_CALL
+static int fn_burns(void *arg, void *ret, size_t size) {
+    int i;
+    (void)arg, (void)ret, (void)size;
+    signal(SIGCHLD, SIG_IGN);
+    for (i = 0; i < 100; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            clock_t end = clock() + CLOCKS_PER_SEC / 500;
+            while (clock() < end) {
+            }
+            _exit(0);
+        }
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+        }
+    }
+    return 0;
+}
+
+UTEST(watch, cpu_time_of_a_function_that_forks) {
+    int i;
+    NEED_WATCH();
+    if (!has_clock()) UTEST_SKIP("the kernel lets this user have no clock");
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.contain = test_both[i];
+        config.cpu_ms = 100000;
+        sbx_call(&config, fn_burns, NULL, NULL, 0, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        EXPECT_GE(cpu_of(&result), 190000LL);
+        sbx_free(&result);
+    }
+}
+#endif
 
 /* On a machine that lets the host look in time, the limit is passed by a few looks only. */
 UTEST(watch, cpu_limit_is_exact) {
