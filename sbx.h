@@ -5808,12 +5808,11 @@ static int sbx__add_rule(int ruleset, int fd, unsigned access) {
 /* What "the system" is: programs, libraries, and the settings that ordinary programs read. Of /etc
    only what is public: a host that is root could read all of it. /proc is the tree's own. */
 static const char *const sbx__system[] = {
-    "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32", "/opt", "/nix/store",
-    "/gnu/store", "/sys/devices/system/cpu", "/sys/kernel/mm/transparent_hugepage",
+    "/", "usr", "bin", "sbin", "lib", "lib64", "lib32", "libx32", "opt", "nix/store", "gnu/store",
+    "sys/devices/system/cpu",
     "/etc/", "ld.so.cache", "ld-musl-x86_64.path", "ld-musl-aarch64.path", "alternatives",
-    "passwd", "group", "nsswitch.conf", "localtime", "timezone", "locale.alias", "locale.conf",
-    "os-release", "mime.types", "profile", "profile.d", "bash.bashrc", "bashrc", "gitconfig",
-    "fonts", "perl", "ssl/openssl.cnf", "pki/tls/openssl.cnf", "java", "java-8-openjdk",
+    "passwd", "group", "nsswitch.conf", "localtime", "timezone", "os-release", "mime.types",
+    "gitconfig", "fonts", "ssl/openssl.cnf", "pki/tls/openssl.cnf", "java", "java-8-openjdk",
     "java-11-openjdk", "java-17-openjdk", "java-21-openjdk", "java-25-openjdk", NULL};
 static const char *const sbx__network[] = { /* and these, if it is allowed */
     "/etc/", "hosts", "host.conf", "resolv.conf", "gai.conf", "services", "protocols",
@@ -6334,35 +6333,59 @@ static int sbx__add_program_dir(sbx__plan *p, sbx_result *r) {
     return ok;
 }
 
-/* Of the system what there is. Names without a slash are in the directory before them. In a group
-   there is no root to put them in: they get their rule at once. */
-static void sbx__add_system(sbx__plan *p, const char *const *list, sbx__spot_kind kind,
-                            unsigned access) {
+/* One of the system's paths, from the directory where the walk `dir` is. Most are plain names, and
+   links into /usr, for which one look is enough. */
+static void sbx__add_system_path(sbx__plan *p, const sbx__walk *dir, const char *name,
+                                 sbx__spot_kind kind, unsigned access) {
     sbx__plan_policy *q = &p->policy;
-    sbx__walk dir, w;
+    const char *into;
     struct stat st;
-    int i;
-    dir.at = w.at = -1;
-    for (i = 0; list[i]; i++) {
-        const char *path = list[i];
-        if (path[strlen(path) - 1] == '/') {
-            if (!sbx__walk_path(q, &dir, path)) sbx__close(&dir.at);
-            continue;
-        }
-        sbx__close(&w.at);
-        if (*path != '/') {
-            w.at = dir.at < 0 ? -1 : fcntl(dir.at, F_DUPFD_CLOEXEC, 3);
-            strcpy(w.real, dir.at < 0 ? "" : dir.real);
-        }
-        if (!sbx__walk_path(q, &w, path) || fstat(w.at, &st) != 0) continue;
+    sbx__walk w;
+    ssize_t n;
+    if (fstatat(dir->at, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return;
+    if (strlen(dir->real) + strlen(name) + 2 > sizeof w.real) return;
+    strcat(strcat(strcpy(w.real, dir->real), *dir->real ? "/" : ""), name);
+    if (p->in_tree && !S_ISLNK(st.st_mode) && !strchr(name, '/')) {
         sbx__note(q, kind, w.real, NULL);
         if (!q->no_memory) q->spots[q->count - 1].file = !S_ISDIR(st.st_mode);
-        if (p->in_tree || q->ruleset < 0) continue;
-        if (!S_ISDIR(st.st_mode)) sbx__add_rule(q->ruleset, w.at, access & SBX__ON_FILES);
-        else sbx__add_rule(q->ruleset, w.at, access);
+        return;
+    }
+    if (p->in_tree && S_ISLNK(st.st_mode) && !strchr(name, '/')) {
+        n = readlinkat(dir->at, name, w.rest, sizeof w.rest - 1);
+        w.rest[n > 0 ? n : 0] = 0;
+        into = w.rest + strspn(w.rest, "./");
+        if (strncmp(into, "usr/", 4) == 0) {
+            sbx__note(q, SBX__SPOT_LINK, w.real, w.rest);
+            return;
+        }
+    }
+
+    strcpy(w.real, dir->real);
+    w.at = fcntl(dir->at, F_DUPFD_CLOEXEC, 3);
+    if (sbx__walk_path(q, &w, name) && fstat(w.at, &st) == 0) {
+        int file = !S_ISDIR(st.st_mode);
+        sbx__note(q, kind, w.real, NULL);
+        if (!q->no_memory) q->spots[q->count - 1].file = file;
+        /* In a group there is no root to put it in: it gets its rule at once. */
+        if (!p->in_tree) sbx__add_rule(q->ruleset, w.at, file ? access & SBX__ON_FILES : access);
+    }
+    sbx__close(&w.at);
+}
+
+/* Of the system what there is. Names are in the directory before them. */
+static void sbx__add_system(sbx__plan *p, const char *const *list, sbx__spot_kind kind,
+                            unsigned access) {
+    sbx__walk dir;
+    int i;
+    dir.at = -1;
+    for (i = 0; list[i]; i++) {
+        if (*list[i] != '/') {
+            if (dir.at >= 0) sbx__add_system_path(p, &dir, list[i], kind, access);
+        } else if (!sbx__walk_path(&p->policy, &dir, list[i])) {
+            sbx__close(&dir.at);
+        }
     }
     sbx__close(&dir.at);
-    sbx__close(&w.at);
 }
 
 /* What every box has, unless there is to be nothing but `read` and `write`. */
@@ -6570,7 +6593,7 @@ static unsigned sbx__device_rights(const sbx__plan *p) {
 /* What was named gets its rule here, on what was found and not on its name. What else stands in a
    root is known only in the child. */
 static int sbx__allow_named(sbx__plan *p) {
-    static const char *const proc[] = {"/proc", NULL};
+    static const char *const proc[] = {"/", "proc", NULL};
     const sbx__plan_policy *q = &p->policy;
     const sbx_policy *policy = p->cfg.policy;
     int i;
@@ -6870,15 +6893,13 @@ static int sbx__make_scratch(const sbx__plan *p, const sbx__spot *spot, int root
     return mounts >= 0 && sbx__move_mount(mounts, root, spot->at);
 }
 
-/* The first one tells of the host's session. The others are for root, who may read them although it
-   has no capability left, and show the kernel's memory in figures. */
-static void sbx__mask_proc(int root, int all) {
-    static const char *const names[] = {"1/autogroup",  "kpagecount",  "kpageflags",
-                                        "kpagecgroup",  "slabinfo",    "timer_list",
-                                        "pagetypeinfo", "vmallocinfo", "allocinfo"};
+/* Root may read these although it has no capability left: the kernel's memory in figures. */
+static void sbx__mask_proc(int root) {
+    static const char *const names[] = {"kpagecount", "kpageflags", "kpagecgroup", "slabinfo",
+                                        "vmallocinfo"};
     int i, null, flags = SBX__OPEN_TREE_CLONE | O_CLOEXEC;
     char path[32];
-    for (i = 0; i < (all ? 9 : 1); i++) {
+    for (i = 0; i < 5; i++) {
         null = (int)syscall(SBX__NR_open_tree, root, "dev/null", flags);
         strcat(strcpy(path, "proc/"), names[i]);
         if (null >= 0) sbx__move_mount(null, root, path);
@@ -6896,7 +6917,7 @@ static int sbx__make_proc(sbx__plan *p, int there, int root) {
     if (mounted) p->tree.proc = openat(root, "proc", SBX__O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (p->policy.proc) {
         if (p->tree.proc < 0) return 0;
-        sbx__mask_proc(root, geteuid() == 0 && !p->tree.user_ns && !p->cfg.uid);
+        if (geteuid() == 0 && !p->tree.user_ns && !p->cfg.uid) sbx__mask_proc(root);
         return 1;
     }
 
