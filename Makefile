@@ -45,7 +45,7 @@ BUILDS = $(patsubst %,$(BUILD)/%/tests,$(foreach job,$(1),$(firstword $(subst @,
 WINGS = tree watch cgroup policy call code
 WING_VARIANTS = $(WINGS:%=no-%) no-wings core
 
-FOR_PEOPLE = examples sbxrun judge # tests of the programs in examples/
+FOR_PEOPLE = examples sbxrun judge mcp # tests of the programs in examples/
 
 test:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,$(TEST_VARIANTS))
@@ -54,7 +54,7 @@ test:
 check:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain tsan $(MORE_VARIANTS) $(WING_VARIANTS))
 	@$(RUN) $(MORE_VARIANTS) $(WING_VARIANTS) \
-		qemu matrix format tidy soak valgrind threads slow languages copied cppcheck corpus \
+		qemu matrix format tidy soak valgrind threads slow languages copied mcp-client cppcheck corpus \
 		faults fuzz
 
 wings: # what is left works, and what is off is refused

@@ -370,7 +370,7 @@ static const char page_head[] =
     "td, th { padding: .35em .7em; text-align: left; border-bottom: 1px solid #ddd }\n"
     "td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }\n"
     "td.note { color: #666; font-size: 13px }\n"
-    "b { display: inline-block; min-width: 2.6em; text-align: center; border-radius: 4px;"
+    "b { display: inline-block; min-width: 3em; text-align: center; border-radius: 4px;"
     " color: #fff; background: #b3261e }\n"
     "b.AC { background: #1b7f3b } b.no { background: #777 }\n"
     "svg { vertical-align: middle } rect { fill: #4a7dbd } rect.room { fill: #e4e9f0 }\n"
@@ -417,9 +417,9 @@ static void write_page(const char *path) {
                 strcmp(verdict, "--") == 0 ? "no" : verdict, verdict);
         html_text(to, s->file);
         fprintf(to, "</td><td>%d/%d</td>", s->passed, all.test_count);
-        snprintf(text, sizeof text, "%.0f ms", (double)s->time_us / 1e3);
+        snprintf(text, sizeof text, s->time_us ? "%.0f ms" : "", (double)s->time_us / 1e3);
         html_bar(to, (double)s->time_us, (double)all.limits.cpu_ms * 1e3, text);
-        snprintf(text, sizeof text, "%.1f MB", (double)s->memory / 1048576);
+        snprintf(text, sizeof text, s->memory ? "%.1f MB" : "", (double)s->memory / 1048576);
         html_bar(to, (double)s->memory, (double)all.limits.memory_bytes, text);
         fputs("<td class=\"note\">", to);
         html_text(to, s->note);

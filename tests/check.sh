@@ -1,6 +1,6 @@
 #!/bin/sh
-# The longer checks, one by name: copied, format, tidy, cppcheck, soak, valgrind, threads, slow,
-# languages, treesoak, qemu.
+# The longer checks, one by name: copied, mcp-client, format, tidy, cppcheck, soak, valgrind,
+# threads, slow, languages, treesoak, qemu.
 # One line per case: ok, FAILED, or skipped with the reason; a tool that is not installed is
 # skipped, never passed.
 set -u
@@ -197,7 +197,23 @@ copied() {
     rm -rf "$out/copied"
 }
 
+# examples/mcp_server.c with the official TypeScript SDK, if npm can get it.
+mcp_client() {
+    missing node || missing npm && return
+    mkdir -p "$out/npm" && cp tests/mcp/client.mjs "$out/npm" || return
+    if ! [ -d "$out/npm/node_modules/@modelcontextprotocol/sdk" ] &&
+        ! (cd "$out/npm" && timeout 120 npm install --no-audit --no-fund --no-save \
+            @modelcontextprotocol/sdk@1) >"$log" 2>&1; then
+        echo "skipped: mcp-client (npm could not install the SDK)"
+        return
+    fi
+    options=
+    "$BUILD/examples/probe" | grep -q '^policy *yes' || options=--no-policy
+    timeout 120 node "$out/npm/client.mjs" "$BUILD/examples/mcp_server" $options || failed=1
+}
+
 case $1 in
+mcp-client) mcp_client ;;
 copied) copied ;;
 format) format ;;
 tidy) tidy ;;
