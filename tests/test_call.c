@@ -754,11 +754,11 @@ UTEST(call, scribbling_over_the_record_is_no_result) {
    mean something. Only what fits a message is its text. */
 static int fn_leaves_text_without_end(void *arg, void *ret, size_t size) {
     char *page = (char *)((size_t)ret & ~(size_t)4095), *record = page;
-    const char *word = "out of memory";
+    const char *word = "\na table: out of memory\n";
     (void)arg, (void)size;
     memset(page, 'A', (size_t)((char *)ret - page));
     record += 8 + 4 + 256; /* a token, a flag, the text */
-    memcpy(record - strlen(word) + 1, word, strlen(word));
+    memcpy(record - strlen(word) + 2, word, strlen(word)); /* the y is behind the text */
     _exit(1);
 }
 
