@@ -1430,10 +1430,14 @@ UTEST(host, lack_of_descriptors_is_no_reason_to_contain_less) {
         EXPECT_STREQ("", test_in_copy(contained_or_refused, &call));
 }
 
-/* Forbidden calls are heard, or the program does not start. */
+static int fn_forbidden(void *arg, void *ret, size_t size) {
+    (void)arg, (void)ret, (void)size;
+    return ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 12345; /* whatever it answers */
+}
+
+/* Forbidden calls are heard, or neither program nor function starts. */
 static const char *heard_or_refused(void *arg) {
     int count, heard = 0, refused = 0;
-    (void)arg;
     for (count = 0; count < 50; count++) {
         sbx_policy policy = {0};
         sbx_config config = {0};
@@ -1443,7 +1447,9 @@ static const char *heard_or_refused(void *arg) {
         config.argv = test_child_argv("net", "forbidden");
         config.policy = &policy;
         config.timeout_ms = 5000;
-        sbx_run(&config, &result);
+        if (*(int *)arg) config.argv = NULL;
+        if (*(int *)arg) sbx_call(&config, fn_forbidden, NULL, NULL, 0, &result);
+        else sbx_run(&config, &result);
         if (result.verdict != SBX_DENIED && result.verdict != SBX_NOT_STARTED)
             return test_text("with %d descriptors: %s", count, result.message);
         heard += result.verdict == SBX_DENIED;
@@ -1456,9 +1462,11 @@ static const char *heard_or_refused(void *arg) {
 
 UTEST(host, forbidden_calls_are_heard_or_nothing_starts) {
     sbx_caps caps;
+    int call;
     sbx_probe(&caps);
     if (!caps.policy) UTEST_SKIP(caps.policy_why);
-    EXPECT_STREQ("", test_in_copy(heard_or_refused, NULL));
+    for (call = 0; call <= test_has_call(); call++)
+        EXPECT_STREQ("", test_in_copy(heard_or_refused, &call));
 }
 
 /* ==== Handlers of the host run in the host ==================================================== */
