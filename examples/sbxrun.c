@@ -6,7 +6,9 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <grp.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,16 +36,17 @@ static const char help[] =
 "  --processes N       processes and threads at the same time\n"
 "\n"
 "What it may touch (Linux)\n"
-"  --policy            only the system's programs and libraries can be read and\n"
-"                      run; no file can be changed; no network\n"
-"  --read DIR          and this tree can be read       (each implies --policy,\n"
-"  --write DIR         and this tree can be written     and the first two can\n"
-"  --network           and the network can be used      be given many times)\n"
+"  --policy            only the system's programs and libraries are there, and a\n"
+"                      private /tmp that is gone afterwards; no network\n"
+"  --read DIR          ... and this tree can be read   (each implies --policy,\n"
+"  --write DIR         ... and this tree written        and the first two can\n"
+"  --network           ... and the network used         be given many times)\n"
 "\n"
 "Where it runs\n"
 "  --env NAME=VALUE    a variable; NAME alone copies it. It sees these and PATH\n"
 "  --inherit-env       all variables, as they are here\n"
 "  --cwd DIR           the directory to start in\n"
+"  --user NAME         as this user, or user:group; for root only\n"
 "  --code LANG FILE    the program is this source text (- is stdin) in c, c++,\n"
 "                      python, sh, ...: built, run with ARGUMENTs, and removed\n"
 "\n"
@@ -163,6 +166,25 @@ static int set_limit(options *o, const char *name, const char *value) {
     return 0;
 }
 
+/* "name", "1000", "name:group": what is behind the colon, else the user's own group. */
+static void set_user(options *o, const char *value) {
+    char name[64];
+    const char *colon = strchr(value, ':');
+    size_t n = colon ? (size_t)(colon - value) : strlen(value);
+    const struct passwd *user;
+    const struct group *group = NULL;
+
+    snprintf(name, sizeof name, "%.*s", (int)n, value);
+    user = getpwnam(name);
+    if (user == NULL && strspn(name, "0123456789") == n && n > 0 && n < 10)
+        user = getpwuid((uid_t)atol(name));
+    if (colon) group = getgrnam(colon + 1);
+    if (user == NULL || (colon && group == NULL)) fail_value("user", value, "is not known here");
+    o->config.uid = (unsigned)user->pw_uid;
+    o->config.gid = (unsigned)(group ? group->gr_gid : user->pw_gid);
+    if (o->config.uid == 0 && geteuid() != 0) fail_value("user", value, "only root can do that");
+}
+
 /* The other options with a value. A value of NULL asks whether there is such an option. */
 static int set_text(options *o, const char *name, const char *value) {
     if (strcmp(name, "env") == 0) {
@@ -173,6 +195,8 @@ static int set_text(options *o, const char *name, const char *value) {
         if (value) o->write[o->writes++] = value;
     } else if (strcmp(name, "cwd") == 0) {
         if (value) o->config.cwd = value;
+    } else if (strcmp(name, "user") == 0) {
+        if (value) set_user(o, value);
     } else if (strcmp(name, "code") == 0) {
         if (value) o->language = value;
     } else {

@@ -95,6 +95,14 @@ sbxrun --timeout 300ms -- yes 2>"$tmp/err" | (sleep 3; cat >/dev/null)
 grep -q timed-out "$tmp/err"
 verdict 'a reader who does not read keeps no deadline from coming' $?
 
+try '--user: nobody knows this one' 125 '' 'sbxrun: --user no-such-user: *' --user no-such-user -- true
+if [ "$(id -u)" = 0 ] && id nobody >/dev/null 2>&1; then
+    try '--user' 0 "$(id -u nobody) $(id -g nobody) $(id -g nobody)" '' --user nobody -- \
+        sh -c 'echo $(id -u) $(id -g) $(id -G)'
+else
+    try '--user for who is not root' 125 '' 'sbxrun: *' --user root -- true
+fi
+
 # Signals: the program ignores the polite one, and has a child that left its group.
 alive() { # MARK: is there a process whose arguments have it?
     cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep -qx "[4]${1#4}" # not grep itself
