@@ -19,7 +19,7 @@
 
 UTEST_STATE();
 
-#define DEFAULT_SECONDS 300
+#define DEFAULT_SECONDS 900
 #define STATUS_OUT_OF_BOUNDS 70 /* too slow, or left a process behind */
 
 static long env_number(const char *name, long otherwise) {

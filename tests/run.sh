@@ -99,7 +99,7 @@ unit() {
         [ "$uid" = "$(id -u)" ] || export SBX_TEST_AS_UID="$uid"
         export ASAN_OPTIONS="allocator_may_return_null=1:${ASAN_OPTIONS:-}"
         export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
-        bounded 400 ./tests --enable-mixed-units ${TEST_ARGS:-} </dev/null
+        bounded 1000 ./tests --enable-mixed-units ${TEST_ARGS:-} </dev/null
     ) >"$log" 2>&1
     status=$?
     passed=$(number PASSED "$log") failed=$(number FAILED "$log") skipped=$(number SKIPPED "$log")

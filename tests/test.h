@@ -68,7 +68,7 @@
 #else
 #define TEST_HAS_CGROUP 1
 #endif
-#if TEST_PORTABLE || defined(SBX_NO_POLICY)
+#if TEST_PORTABLE || defined(SBX_NO_POLICY) || defined(SBX_NO_TREE) /* it enters the tree */
 #define TEST_HAS_POLICY 0
 #else
 #define TEST_HAS_POLICY 1

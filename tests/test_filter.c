@@ -5,7 +5,7 @@
 #define SBX_IMPLEMENTATION
 #include "test.h"
 
-#if defined(__linux__) && !defined(SBX_NO_LINUX)
+#if SBX__HAS_POLICY
 
 /* Does a row matter to this policy? */
 static int matters(const sbx__rule *rule, const sbx__plan *p, long landlock) {
