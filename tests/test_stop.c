@@ -1334,3 +1334,79 @@ UTEST(stop, a_late_look_is_not_certain) {
     EXPECT_TRUE(result.certain);
     sbx_free(&result);
 }
+
+/* ==== What cannot be killed =================================================================== */
+
+#ifdef __linux__
+#include <sys/mount.h>
+
+/* A file system whose server takes a request and never answers: who asked cannot be killed. The
+   server is this process; it ends the wait by closing its descriptor. */
+static const char *stuck_in_the_kernel(void *arg) {
+    sbx_config config = {0};
+    sbx_result result;
+    char dir[PATH_MAX], options[128], request[65536];
+    const char *answer = "";
+    long long begun;
+    sbx *box;
+    int fuse, contain = *(const int *)arg, i, taken = 0;
+    fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (fuse < 0) return "skip: no /dev/fuse";
+    snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
+    test_tmpdir(dir);
+    if (mount("sbx-test", dir, "fuse", MS_NOSUID | MS_NODEV, options) < 0) {
+        close(fuse);
+        test_remove_tree(dir);
+        return "skip: fuse cannot be mounted";
+    }
+    config.command = NULL;
+    config.contain = (sbx_contain)contain;
+    config.timeout_ms = 500;
+    config.grace_ms = -1;
+    begun = test_now_ms();
+    config.argv = (const char *const[]){"/bin/ls", dir, NULL};
+    box = sbx_start(&config, &result);
+    if (box == NULL) answer = test_text("not started: %s", result.message);
+    for (i = 0; box && i < 400 && taken < 2; i++) { /* the first question is answered: it begins */
+        unsigned opcode, reply[10] = {40, 0, 0, 0, 7, 19, 0, 0, 0, 4096};
+        if (read(fuse, request, sizeof request) <= 0) {
+            if (sbx_poll(box, 5)) break;
+            continue;
+        }
+        memcpy(&opcode, request + 4, 4);
+        memcpy(reply + 2, request + 8, 8); /* the number of the question */
+        if (opcode == 26 && write(fuse, reply, sizeof reply) < 0) break; /* FUSE_INIT */
+        taken++;
+    }
+    if (box) {
+        sbx_finish(box, &result);
+        if (!(result.evidence & SBX_SAW_STUCK) && test_now_ms() - begun > 4000)
+            answer = test_text("late, and no word of it: %s", result.message);
+        else if (test_now_ms() - begun > 20000) answer = "it took too long";
+        else if (result.evidence & SBX_SAW_STUCK && !strstr(result.message, "stuck"))
+            answer = test_text("the message: %s", result.message);
+        else if (!(result.evidence & SBX_SAW_STUCK)) answer = "skip: it could be killed";
+        sbx_free(&result);
+    }
+    umount2(dir, MNT_DETACH);
+    close(fuse); /* those who wait get an error, and die */
+    for (i = 0; i < 400 && waitpid(-1, NULL, WNOHANG | 0x40000000) >= 0; i++) test_sleep_ms(10);
+    test_remove_tree(dir);
+    return answer;
+}
+#endif
+
+UTEST(pitfall, P50_a_process_stuck_in_the_kernel_does_not_hold_the_host_slow) {
+#ifdef __linux__
+    int contain;
+    if (!getenv("SBX_TEST_SLOW")) UTEST_SKIP("takes 12 s: make check");
+    if (geteuid() != 0) UTEST_SKIP("only root can mount such a file system");
+    for (contain = 0; contain < 2; contain++) {
+        const char *answer = test_in_copy(stuck_in_the_kernel, &contain);
+        if (strncmp(answer, "skip: ", 6) == 0) UTEST_SKIP("no way to get stuck here");
+        EXPECT_STREQ("", answer);
+    }
+#else
+    UTEST_SKIP("FUSE is Linux's");
+#endif
+}
