@@ -527,10 +527,10 @@ SBX_API sbx_verdict sbx_build(const sbx_config *config, const char *language, co
                               size_t size, sbx_program *program, sbx_result *result);
 SBX_API void sbx_discard(sbx_program *program);
 
-/* Linux. Functions from a process that was forked early: as cheap in a large host as in a small one,
-   and what the host has learned since is not in reach. With cfg.nursery set, arg is a copy of
-   arg_size bytes, in which pointers mean nothing; the function has to stand in the program itself or
-   in a library that was loaded before. One nursery serves many threads. It dies with the host; if
+/* Linux. Functions from a process that was forked early: as cheap in a large host as in a small
+   one, and what the host has learned since is not in reach. With cfg.nursery set, arg is a copy of
+   arg_size bytes, in which pointers mean nothing; the function has to stand in the program itself,
+   or in a library that was loaded before. One nursery serves many threads. It dies with the host; if
    it was killed, calls are refused, and another can be opened. */
 typedef struct sbx_nursery sbx_nursery;
 SBX_API sbx_nursery *sbx_nursery_open(sbx_result *result); /* early in main; NULL: it says why */
@@ -1124,7 +1124,7 @@ static sbx_step sbx__policy_child(sbx__plan *p, int *which);
 static void sbx__policy_begin(sbx__plan *p, sbx *b);
 static void sbx__policy_turn(sbx *b);
 static void sbx__policy_settle(sbx *b);  /* the program has ended: is all heard? */
-SBX__SOMETIMES int sbx__policy_ear(const sbx *b); /* the number of our own process in the box, or 0 */
+SBX__SOMETIMES int sbx__policy_ear(const sbx *b); /* our own process in the box, or 0 */
 static const char *sbx__policy_part(const sbx__plan *p, int which, char *text, size_t room);
 static void sbx__policy_describe(const sbx *b, char *to, size_t room); /* what was forbidden */
 static void sbx__policy_free_plan(sbx__plan *p);
@@ -2161,7 +2161,7 @@ static int sbx__plan_limits(sbx__plan *p, sbx *b, sbx_result *r) {
 }
 
 static int sbx__plan_stream(sbx__plan *p, sbx *b, int i, sbx_io mode, int fd) {
-    int piped = mode == SBX_PIPE || mode == SBX_STREAM;
+    int piped = mode == SBX_PIPE || mode == SBX_STREAM, *ours = &b->fd[i], *theirs = &p->fd[i];
     if (mode == SBX_DEFAULT && (i > 0 || p->cfg.input)) piped = 1;
     if (mode == SBX_INHERIT || mode == SBX_MERGE) return 1;
     if (mode == SBX_FD) return (p->fd[i] = fcntl(fd, F_DUPFD_CLOEXEC, p->low + 2)) >= 0;
@@ -2169,9 +2169,9 @@ static int sbx__plan_stream(sbx__plan *p, sbx *b, int i, sbx_io mode, int fd) {
         return (p->fd[i] = SBX__OWN_NULL) < 0; /* not on the host's mount */
     if (!piped) return (p->fd[i] = sbx__open_null(p->low + 2)) >= 0;
 
-    if (i == 0 && !sbx__pipe(&p->fd[0], &b->fd[SBX__IN], p->low + 2)) return 0;
-    if (i > 0 && !sbx__pipe(&b->fd[i], &p->fd[i], p->low + 2)) return 0;
-    return sbx__nonblocking(b->fd[i]);
+    if (i == 0 && !sbx__pipe(theirs, ours, p->low + 2)) return 0;
+    if (i != 0 && !sbx__pipe(ours, theirs, p->low + 2)) return 0;
+    return sbx__nonblocking(*ours);
 }
 
 /* Copies, high enough that no number which the child hands out is taken. */
@@ -2714,7 +2714,7 @@ static void sbx__read(sbx *b, int k) {
             sbx__grow_pipe(b->fd[k]);
             s->busy = 1;
         }
-        /* That was all, but for a pipe in packet mode: at the end nobody comes back for the rest. */
+        /* That was all, unless the pipe is in packet mode: at the end it is read to the last. */
         if ((size_t)n < room && b->state < SBX__LEAVING) return;
         budget -= (size_t)n < budget ? (size_t)n : budget;
         if (budget == 0) return;
@@ -3232,7 +3232,7 @@ static int sbx__is_one_at(const sbx__text *t, size_t at, const char *const *word
     return 0;
 }
 
-/* A report begins its line, or stands behind "name: ", "[Errno 12] ", "Exception. ", "- " or "# ". */
+/* A report begins its line, or stands behind "name: ", "[Errno 12] ", "Exception. ", "- ", "# ". */
 static int sbx__opens(const sbx__text *t, size_t at) {
     size_t first = at;
     int c;
@@ -5018,8 +5018,9 @@ static sbx_step sbx__tree_child(sbx__plan *p, int *which) {
     return SBX_STEP_NONE;
 }
 
-/* Who has no table in common with the host tells it what it has opened, and waits until the process that entered with it is gone. A byte tells that, not the end
-   of the pipe: a copy of the host, from another thread, may hold it open. */
+/* Who has no table in common with the host tells it what it has opened, and waits until the
+   process that entered with it is gone. A byte tells that, not the end of the pipe: a copy of
+   the host, from another thread, may hold it open. */
 static sbx_step sbx__tree_part(sbx__plan *p) {
     char byte;
     ssize_t n;
