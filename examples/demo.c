@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,13 +80,10 @@ static int misbehave(const char *name) {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-enum { WHAT = 20, VERDICT = 12, TIME = 8, MEMORY = 8, OUTPUT = 14, GAPS = 6 };
-static int why_width = 52; /* 120 columns in all; less where the terminal is narrower */
+enum { WHAT = 21, VERDICT = 12, TIME = 8, MEMORY = 8, OUTPUT = 24, WIDTH = 79 };
 static int colour;
 
-static const char *paint(const char *code) {
-    return colour ? code : "";
-}
+static const char *paint(const char *code) { return colour ? code : ""; }
 
 static const char *verdict_colour(sbx_verdict v) {
     if (v == SBX_OK) return paint("\033[32m"); /* green: well */
@@ -95,7 +91,7 @@ static const char *verdict_colour(sbx_verdict v) {
         return paint("\033[33m"); /* yellow: its own fault */
     if (v == SBX_CANCELLED || v == SBX_NOT_STARTED || v == SBX_LOST)
         return paint("\033[36m"); /* cyan: the host's doing */
-    return paint("\033[31m");     /* red: a limit */
+    return paint("\033[31m"); /* red: a limit */
 }
 
 /* How much of the text fits, cut at a space if it has to be cut. */
@@ -107,17 +103,13 @@ static int fit(const char *text, int width) {
 }
 
 static void format_time(char *to, size_t size, long long us) {
-    if (us < 1000000)
-        snprintf(to, size, "%.1f ms", (double)us / 1000);
-    else
-        snprintf(to, size, "%.2f s", (double)us / 1000000);
+    if (us < 1000000) snprintf(to, size, "%.1f ms", (double)us / 1000);
+    else snprintf(to, size, "%.2f s", (double)us / 1000000);
 }
 
 static void format_memory(char *to, size_t size, long long bytes) {
-    if (bytes < 0)
-        snprintf(to, size, "-");
-    else
-        snprintf(to, size, "%.1f MB", (double)bytes / (double)MB);
+    if (bytes < 0) snprintf(to, size, "-");
+    else snprintf(to, size, "%.1f MB", (double)bytes / (double)MB);
 }
 
 /* The first bytes of stdout, or else of stderr, as one line that a terminal can take. */
@@ -132,38 +124,29 @@ static void format_output(char *to, const sbx_result *r) {
     strcpy(to + n, size > n ? ".." : "");
 }
 
-static void fit_terminal(void) {
-    struct winsize size;
-    int others = WHAT + VERDICT + TIME + MEMORY + OUTPUT + GAPS;
-    if (ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_col < others + why_width)
-        why_width = size.ws_col < others + 24 ? 24 : size.ws_col - others;
-}
-
 static void print_head(void) {
-    int i, others = WHAT + VERDICT + TIME + MEMORY + OUTPUT + GAPS;
-    printf("%s%-*s %-*s %-*s %*s %*s  %-*s%s\n", paint("\033[1;4m"), WHAT, "program", VERDICT,
-           "verdict", why_width, "why", TIME, "time", MEMORY, "memory", colour ? OUTPUT : 0,
-           "output", paint("\033[0m"));
-    for (i = 0; i < others + why_width && !colour; i++) putchar('-');
+    int i;
+    printf("%s%-*s %-*s %*s %*s  %-*s%s\n", paint("\033[1;4m"), WHAT, "program", VERDICT, "verdict",
+           TIME, "time", MEMORY, "memory", colour ? OUTPUT : 0, "output", paint("\033[0m"));
+    for (i = 0; i < WIDTH && !colour; i++) putchar('-');
     if (!colour) putchar('\n');
 }
 
+/* What it was and how it went; below, in one sentence or two lines, why. */
 static void print_row(const char *what, const sbx_result *r) {
     char took[32], memory[32], output[OUTPUT + 8];
     const char *why = r->message;
-    int n = fit(why, why_width);
 
     format_time(took, sizeof took, r->wall_us);
     format_memory(memory, sizeof memory, r->peak_bytes);
     format_output(output, r);
-    printf("%s%-*s %s%-*s%s %-*.*s %*s %*s", paint("\r\033[K"), WHAT, what,
-           verdict_colour(r->verdict), VERDICT, sbx_verdict_name(r->verdict), paint("\033[0m"),
-           why_width, n, why, TIME, took, MEMORY, memory);
-    if (*output) printf("  %s%s%s", paint("\033[2m"), output, paint("\033[0m"));
-    putchar('\n');
-    while (*(why += n + (why[n] == ' '))) {
-        n = fit(why, why_width);
-        printf("%*s %.*s\n", WHAT + VERDICT + 1, "", n, why);
+    printf("%s%-*s %s%-*s%s %*s %*s", paint("\r\033[K"), WHAT, what, verdict_colour(r->verdict),
+           VERDICT, sbx_verdict_name(r->verdict), paint("\033[0m"), TIME, took, MEMORY, memory);
+    printf(*output ? "  %s\n" : "\n", output);
+    while (*why) {
+        int n = fit(why, WIDTH - 4);
+        printf("    %s%.*s%s\n", paint("\033[2m"), n, why, paint("\033[0m"));
+        why += n + (why[n] == ' ');
     }
 }
 
@@ -185,7 +168,9 @@ static int divide(void *arg, void *ret, size_t ret_size) {
 typedef struct child {
     const char *what;
     const char *behaviour; /* of this program; NULL = as the config says */
-    sbx_fn fn;             /* or a function of this program */
+    sbx_fn fn; /* or a function of this program */
+    const char *language; /* or source text: */
+    const char *code;
     sbx_config config;
 } child;
 
@@ -199,7 +184,9 @@ static void run(const child *c, const char *self) {
         printf("%-*s %srunning%s", WHAT, c->what, paint("\033[2m"), paint("\033[0m"));
         fflush(stdout);
     }
-    if (c->fn != NULL) {
+    if (c->code != NULL) {
+        sbx_run_code(&config, c->language, c->code, strlen(c->code), &result);
+    } else if (c->fn != NULL) {
         sbx_call(&config, c->fn, numbers, &quotient, sizeof quotient, &result);
     } else {
         if (c->behaviour != NULL) config.argv = argv;
@@ -217,6 +204,9 @@ static void run_all(const char *self, int disk, int leash) {
     const char *yes[] = {"yes", NULL};
     const char *missing[] = {"no-such-program", NULL};
     const char *chatty = "awk 'BEGIN { while (n < 1e5) print n++ }'";
+    const char *c_text = "#include <stdio.h>\n"
+                         "int main(void) { puts(\"hello from C\"); return 0; }\n";
+    const sbx_policy strict = {.no_system = 0}, deadly = {.kill_on_denied = 1};
     const char *waits = "echo wait for me; sleep 60";
     const char *fruit = "pear\nfig\napple\n";
     const child children[] = {
@@ -237,6 +227,10 @@ static void run_all(const char *self, int disk, int leash) {
         {"is no longer wanted", .config = {.command = waits, .on_output = stop_at_once}},
         {"is not there", .config = {.argv = missing}},
         {"C function: 42 / 0", .fn = divide},
+        {"C source text", .language = "c", .code = c_text},
+        {"C with an error", .language = "c", .code = "int main(void) { return oops; }"},
+        {"policy: a spy", .config = {.command = "cat /etc/shadow", .policy = &strict}},
+        {"policy: mounts", .config = {.command = "mount -t tmpfs x /mnt", .policy = &deadly}},
         {"becomes a daemon", "daemon", .config = {.err = SBX_FD, .err_fd = leash}},
     };
     size_t i;
@@ -276,7 +270,6 @@ int main(int argc, char **argv) {
         return 1;
     }
     colour = isatty(1) && (no_colour == NULL || *no_colour == '\0');
-    fit_terminal();
     before = open_descriptors();
     run_all(argv[0], fileno(disk), leash[1]);
     after = open_descriptors();
@@ -284,9 +277,10 @@ int main(int argc, char **argv) {
     printf("\nThe host after %d s: ", (int)(time(NULL) - start));
     printf("%s, ", waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? "no child left"
                                                                        : "A CHILD IS LEFT");
-    printf("%d descriptors open as before%s, ", before, after == before ? "" : ": NO");
-    printf("%s.\n", daemon_lives(leash[0]) ? "the daemon got away (a process group cannot hold it)"
-                                           : "the daemon is gone too");
+    printf("%d descriptors open as before%s,\n", before, after == before ? "" : ": NO");
+    printf("%s.\n", daemon_lives(leash[0])
+                        ? "but the daemon got away (a process group cannot hold it)"
+                        : "and the daemon is gone too");
     close(leash[0]); /* if it lives, this ends it: its next write fails */
     fclose(disk);
     return 0;
