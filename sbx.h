@@ -135,7 +135,7 @@
      limit it           cpu_ms, memory_bytes, address_space_bytes, file_bytes, open_files,
                         processes, stack_bytes; cgroup for exact memory and processes
      contain it         contain, policy; uid, gid for a host that is root
-     functions          secrets
+     functions          secrets; nursery, arg_size
 
    THREADS AND SIGNALS
      Different boxes in different threads need no locking. One box belongs to one thread at a time;
@@ -166,7 +166,8 @@
      the process group; cpu_ms and memory_bytes fall back to limits of each process (`enforced`
      tells), cpu_ms in whole seconds, and sbx_start returns late if another thread forks meanwhile
      without exec. Windows is refused. A policy knows x86_64, i386, aarch64, arm
-     and riscv64; on i386 glibc's sockets go through a call it cannot look into: none there.
+     and riscv64; on i386 glibc's sockets go through a call it cannot look into: none there. A
+     nursery is for Linux.
 
    MAP
      the API, to "End of the API"; then how it works, with the map of the implementation; the core,
@@ -616,7 +617,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
      loop       one turn: read, feed, stop, leave; waiting for many boxes
      verdict    observe, classify, describe
    The wings, each for one thing, entered only through functions named sbx__<wing>_<moment>:
-     call       a C function instead of a program
+     call       a C function instead of a program; the nursery, which forks for a large host
      linux base /proc
      tree       a PID namespace that dies as a whole
      watch      memory and CPU time of the tree, from /proc
