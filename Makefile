@@ -29,6 +29,7 @@ help:
 	@echo 'make bench     what a run costs, as ratios to hand-written code'
 	@echo 'make walk      how a reader who follows a run goes through sbx.h; VERBOSE=1 lists the way'
 	@echo 'make examples  build the programs of examples/ into $(BUILD)/examples'
+	@echo 'make install   header, sbxrun, manual pages, pkg-config; PREFIX=$(PREFIX), DESTDIR='
 	@echo 'make clean     remove $(BUILD)/'
 
 demo: $(BUILD)/examples/demo
@@ -54,7 +55,7 @@ test:
 check:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain tsan $(MORE_VARIANTS) $(WING_VARIANTS))
 	@$(RUN) $(MORE_VARIANTS) $(WING_VARIANTS) \
-		qemu matrix format tidy soak valgrind threads slow languages copied mcp-client cppcheck corpus \
+		qemu matrix format tidy soak valgrind threads slow languages copied mcp-client install cppcheck corpus \
 		faults fuzz
 
 wings: # what is left works, and what is off is refused
@@ -84,6 +85,21 @@ bench:
 	@CC='$(CC)' sh tests/bench/run.sh $(GROUPS)
 
 examples: $(EXAMPLES)
+
+# What others need of it: `make install PREFIX=/usr DESTDIR=/tmp/package`.
+PREFIX = /usr/local
+VERSION = $(shell sed -n 's/^.define SBX_VERSION "\(.*\)".*/\1/p' sbx.h)
+MAN = $(DESTDIR)$(PREFIX)/share/man
+install: $(BUILD)/examples/sbxrun
+	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/bin $(MAN)/man1 $(MAN)/man3 \
+		$(DESTDIR)$(PREFIX)/share/pkgconfig
+	install -m 644 sbx.h $(DESTDIR)$(PREFIX)/include/sbx.h
+	install -m 755 $(BUILD)/examples/sbxrun $(DESTDIR)$(PREFIX)/bin/sbxrun
+	sh examples/man.sh sbx.3 >$(MAN)/man3/sbx.3
+	sh examples/man.sh sbxrun.1 $(abspath $(BUILD))/examples/sbxrun >$(MAN)/man1/sbxrun.1
+	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' '' 'Name: sbx' \
+		'Description: run a program under limits, and learn why it ended' 'Version: $(VERSION)' \
+		'Cflags: -I$${includedir}' >$(DESTDIR)$(PREFIX)/share/pkgconfig/sbx.pc
 
 clean:
 	rm -rf $(BUILD)
@@ -134,5 +150,5 @@ $(BUILD)/examples/%: examples/%.c sbx.h
 	@mkdir -p $(@D)
 	$(CC) $(TESTFLAGS) $(WARN) -o $@ $< -pthread
 
-.PHONY: walk wings treesoak qemu faults fuzz mutants soak help demo test check corpus bench examples clean \
+.PHONY: install walk wings treesoak qemu faults fuzz mutants soak help demo test check corpus bench examples clean \
 	programs

@@ -25,7 +25,7 @@ static const char help[] =
 "Usage: sbxrun [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
 "       sbxrun [OPTION...] --code LANGUAGE FILE [--] [ARGUMENT...]\n"
 "\n"
-"Limits (none of them, unless it is given; \"none\" is none, too)\n"
+"Limits (none of them, unless it is given; the word none is none, too)\n"
 "  --timeout TIME      wall clock: 2s, 500ms, 1.5m, 1h; a bare number is seconds\n"
 "  --grace TIME        between the polite and the deadly signal: 3s, or none\n"
 "  --cpu TIME          CPU time of all its processes together\n"
