@@ -2712,7 +2712,7 @@ UTEST(policy, group_is_said_to_be_one) {
     config.command = "echo $HOME $TMPDIR; echo x >$TMPDIR/x && cat $HOME/x";
     TEST_RUN(&config, &result);
     EXPECT_STREQ(test_text("%s %s\nx\n", w.writable, w.writable), result.out.data);
-    EXPECT_EQ(all, result.enforced & (all | SBX_BY_TREE | SBX_BY_ROOT));
+    EXPECT_EQ(all, (result.enforced & (all | SBX_BY_TREE | SBX_BY_ROOT)));
     sbx_free(&result);
     /* What Landlock cannot express is not silently less. */
     list[0] = test_text("%s/inner", w.writable);
