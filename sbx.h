@@ -3432,6 +3432,7 @@ static void sbx__describe_time(const sbx *b, sbx_result *r) {
 static void sbx__describe(const sbx *b, sbx_result *r) {
     char *to = r->message, size[32];
     size_t n = sizeof r->message;
+
     switch (r->verdict) {
     case SBX_TIMED_OUT: sbx__describe_time(b, r); break;
     case SBX_CPU_LIMIT:
@@ -3981,6 +3982,7 @@ static void sbx__lay_policy(sbx__layout *l, const sbx__plan *p) {
     void *policy = sbx__lay(l, p->cfg.policy, sizeof *p->cfg.policy);
     char *spots = (char *)sbx__lay(l, q->spots, size);
     int i;
+
     for (i = 0; i < q->used && !l->failed; i++) {
         char *at = sbx__lay_text(l, q->spots[i].at), *link = sbx__lay_text(l, q->spots[i].link);
         sbx__spot *spot = (sbx__spot *)(void *)(l->data + (spots - l->at)) + i;
@@ -4053,6 +4055,7 @@ static int sbx__lay_out(const sbx__plan *p, sbx__layout *l, sbx__order *order) {
     if (l->failed || l->size > SBX__COT_SIZE - SBX__COT_PLAN) return -1;
     if (getrlimit(RLIMIT_FSIZE, &most) != 0) return -1;
     if (most.rlim_cur < order->arg_at + order->arg_size) return -1; /* else SIGXFSZ */
+
     fd = (int)syscall(SYS_memfd_create, "sbx-plan", SBX__MFD_CLOEXEC);
     if (fd < 0) return -1;
     if (pwrite(fd, l->data, l->size, 0) == (ssize_t)l->size &&
@@ -4190,6 +4193,7 @@ static void sbx__nursery_live(int line, char *cot) {
         n = recvmsg(line, &parcel.head, MSG_CMSG_CLOEXEC);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return;
+
         control = CMSG_FIRSTHDR(&parcel.head);
         count = control ? (int)((control->cmsg_len - CMSG_LEN(0)) / sizeof(int)) : 0;
         if (count > 0) memcpy(fd, CMSG_DATA(control), (size_t)count * sizeof(int));
@@ -4614,6 +4618,7 @@ static void sbx__init_loop(void) {
             fds[i].events = POLLIN;
             fds[i].revents = 0;
         }
+
         ppoll(fds, 3, more ? &at_once : NULL, NULL);
         if (fds[2].revents) return;
         if (fds[0].revents) {
@@ -4880,6 +4885,7 @@ static void sbx__tree_enter_function(sbx__plan *p, sbx *b) {
         return;
     }
     sbx__collect(entering, 0, NULL);
+
     while (sbx__tree_hear(p, b)) { /* all that it has said is there */
     }
     if (p->tree.init) p->tree.init_fd = sbx__open_pidfd((pid_t)p->tree.init);
@@ -8253,6 +8259,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling) {
         else if (error && (limit == 0 || (limit > 0 && want == 0))) *mine = limit; /* 0 = shared */
         else if (limit >= 0 && (want > limit || (want == SBX_UNLIMITED && !grace))) *mine = limit;
     }
+
     if (ceiling->contain == SBX_CONTAIN_TREE ||
         (ceiling->contain == SBX_CONTAIN_AUTO && config->contain == SBX_CONTAIN_GROUP))
         config->contain = ceiling->contain;
