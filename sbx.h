@@ -5876,6 +5876,10 @@ static const sbx__rule sbx__rules[] = {
     /* Files by handle instead of by path; news of files that cannot be read. */
     SBX__DENY(name_to_handle_at), SBX__DENY(open_by_handle_at), SBX__DENY(fanotify_init),
     SBX__HIDE(inotify_init1),
+    /* Before version 3 Landlock lets an open for nothing but reading, or for nothing at all,
+       truncate a file: O_TRUNC with these modes. */
+    SBX__CHECK(SBX__IN_GROUP_2, SBX__SOFT, openat, SBX__NOT, 2, 0x203u, 0x200u, 0x203u,
+               0x203u, 0x203u),
     /* Set-user-id files, which would outlive the box with the host's user in them. An open counts
        if it makes a file: O_CREAT, O_TMPFILE. */
     SBX__CHECK(SBX__ALWAYS, SBX__SOFT, fchmod, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
@@ -5975,6 +5979,8 @@ static const sbx__rule sbx__rules[] = {
     SBX__HIDE(inotify_init),
     SBX__CHECK(SBX__ALWAYS, SBX__SOFT, chmod, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
     SBX__CHECK(SBX__ALWAYS, SBX__SOFT, creat, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
+    SBX__CHECK(SBX__IN_GROUP_2, SBX__SOFT, open, SBX__NOT, 1, 0x203u, 0x200u, 0x203u,
+               0x203u, 0x203u),
     SBX__CHECK(SBX__ALWAYS, SBX__SOFT, open, SBX__IF, 1, 0, 0x400040u, 0, 0, 0),
     SBX__CHECK(SBX__ALWAYS, SBX__SOFT, open, SBX__WITHOUT, 2, 0, 06000u, 0, 0, 0),
     SBX__CHECK(SBX__ALWAYS, SBX__SOFT, mknod, SBX__WITHOUT, 1, 0, 06000u, 0, 0, 0),
@@ -6988,8 +6994,7 @@ static int sbx__finish_root(const sbx__plan *p, int root) {
     if (p->policy.whole) /* settings of the kernel are no files, and for root a way out */
         sbx__set_mount(root, "sys", SBX__AT_RECURSIVE, SBX__MOUNT_RDONLY);
     if (syscall(SYS_pivot_root, ".", ".") == 0) return umount2(".", MNT_DETACH) == 0;
-    return errno == EINVAL && mount(".", "/", NULL, MS_MOVE, NULL) == 0 &&
-           syscall(SYS_chroot, ".") == 0;
+    return errno == EINVAL && syscall(SYS_chroot, ".") == 0;
 }
 
 static int sbx__make_root(sbx__plan *p, int root, int *which) {

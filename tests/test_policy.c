@@ -2793,23 +2793,21 @@ UTEST(policy, probe_agrees_with_what_works) {
 
 /* ==== Real programs =========================================================================== */
 
-/* A shell script under a policy with one writable tree, which is also its home; "" = it printed
-   what it had to. */
-static const char *real(const char *tool, const char *script, const char *wanted) {
+/* A shell script under a policy with one writable tree; "" = it printed what it had to. */
+static const char *real_once(const sbx_config *more, int kill, const char *script,
+                             const char *wanted) {
     world w;
-    const char *env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", NULL, NULL}, *got;
     sbx_policy policy;
-    sbx_config config;
+    sbx_config config = *more;
     sbx_result result;
-    if (access(tool, X_OK) < 0) return "not installed";
+    const char *got;
     world_open(&w);
     policy = world_policy(&w);
-    config = boxed(&policy);
-    env[2] = test_text("HOME=%s", w.writable);
-    config.env = env;
+    policy.kill_on_denied = kill;
+    config.policy = &policy;
     config.cwd = w.writable;
     config.command = script;
-    config.timeout_ms = 60000;
+    config.timeout_ms = 120000;
     got = test_run(&config, &result);
     if (!*got && (result.verdict != SBX_OK || strcmp(result.out.data, wanted) != 0))
         got = test_text("%s; out: %.500s; err: %.800s", result.message, result.out.data,
@@ -2820,15 +2818,32 @@ static const char *real(const char *tool, const char *script, const char *wanted
     return got;
 }
 
-#define REAL(tool, script, wanted)                                                                 \
+/* Once with nothing but a PATH, and once with all that the host has in its environment. */
+static const char *real(const char *tool, int kill, const char *script, const char *wanted) {
+    static const char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", NULL};
+    sbx_config config = boxed(NULL);
+    const char *got;
+    if (access(tool, X_OK) < 0) return "not installed";
+    config.env = env;
+    got = real_once(&config, 0, script, wanted);
+    if (*got) return test_text("PATH only: %s", got);
+    config.inherit_env = 1;
+    got = real_once(&config, kill, script, wanted);
+    return *got ? test_text("inherited%s: %s", kill ? ", kill_on_denied" : "", got) : "";
+}
+
+#define REAL_SOME(tool, kill, script, wanted)                                                      \
     do {                                                                                           \
         const char *real_;                                                                         \
         NEEDS_POLICY();                                                                            \
         if (test_is_asan()) UTEST_SKIP("the program is the same without the sanitizer");           \
-        real_ = real((tool), (script), (wanted));                                                  \
+        real_ = real((tool), (kill), (script), (wanted));                                          \
         if (strcmp(real_, "not installed") == 0) UTEST_SKIP(tool " is not installed");             \
         EXPECT_STREQ("", real_);                                                                   \
     } while (0)
+#define REAL(tool, script, wanted) REAL_SOME(tool, 1, script, wanted)
+/* These make calls that kill_on_denied is for: a connection is tried. */
+#define REAL_SOFT(tool, script, wanted) REAL_SOME(tool, 0, script, wanted)
 
 UTEST(policy, real_sh) {
     REAL("/bin/tar",
@@ -2849,23 +2864,87 @@ UTEST(policy, real_bash) {
 }
 
 UTEST(policy, real_python3) {
+    REAL_SOFT(
+        "/usr/bin/python3",
+        "exec /usr/bin/python3 -c 'import "
+        "json,os,subprocess,tempfile,threading,hashlib,sqlite3,socket\n"
+        "r=[]\n"
+        "t=[threading.Thread(target=lambda i=i:r.append(i*i)) for i in range(8)]\n"
+        "[x.start() for x in t];[x.join() for x in t]\n"
+        "print(sorted(r))\n"
+        "f=tempfile.NamedTemporaryFile(\"w+\");json.dump({\"a\":1},f);f.flush();f.seek(0);print("
+        "json.load(f))\n"
+        "print(subprocess.run([\"echo\",\"sub\"],capture_output=True,text=True).stdout.strip())\n"
+        "c=sqlite3.connect(\"x.db\");c.execute(\"create table t(a)\");c.execute(\"insert into t "
+        "values(7)\")\n"
+        "print(c.execute(\"select a from t\").fetchone()[0], "
+        "hashlib.sha256(b\"x\").hexdigest()[:8])\n"
+        "try: socket.create_connection((\"127.0.0.1\",1))\n"
+        "except OSError as e: print(type(e).__name__)'",
+        "[0, 1, 4, 9, 16, 25, 36, 49]\n{'a': 1}\nsub\n7 2d711642\nPermissionError\n");
+}
+
+UTEST(policy, real_python3_multiprocessing) {
     REAL("/usr/bin/python3",
-         "exec /usr/bin/python3 -c 'import "
-         "json,os,subprocess,tempfile,threading,hashlib,sqlite3,socket\n"
-         "r=[]\n"
-         "t=[threading.Thread(target=lambda i=i:r.append(i*i)) for i in range(8)]\n"
-         "[x.start() for x in t];[x.join() for x in t]\n"
-         "print(sorted(r))\n"
-         "f=tempfile.NamedTemporaryFile(\"w+\");json.dump({\"a\":1},f);f.flush();f.seek(0);print("
-         "json.load(f))\n"
-         "print(subprocess.run([\"echo\",\"sub\"],capture_output=True,text=True).stdout.strip())\n"
-         "c=sqlite3.connect(\"x.db\");c.execute(\"create table t(a)\");c.execute(\"insert into t "
-         "values(7)\")\n"
-         "print(c.execute(\"select a from t\").fetchone()[0], "
-         "hashlib.sha256(b\"x\").hexdigest()[:8])\n"
-         "try: socket.create_connection((\"127.0.0.1\",1))\n"
-         "except OSError as e: print(type(e).__name__)'",
-         "[0, 1, 4, 9, 16, 25, 36, 49]\n{'a': 1}\nsub\n7 2d711642\nPermissionError\n");
+         "cat >m.py <<'END'\n"
+         "import multiprocessing as m, tempfile, os\n"
+         "from multiprocessing import shared_memory as s\n"
+         "def f(x): return x * x\n"
+         "if __name__ == '__main__':\n"
+         "    p = m.Pool(2); print(p.map(f, range(4))); p.close(); p.join()\n"
+         "    l = m.Lock(); l.acquire(); l.release()\n"
+         "    b = s.SharedMemory(create=True, size=100); b.buf[0] = 7; print(b.buf[0])\n"
+         "    b.close(); b.unlink()\n"
+         "    print(tempfile.gettempdir(), os.path.exists(tempfile.mkdtemp()))\n"
+         "END\n"
+         "/usr/bin/python3 m.py && /usr/bin/python3 -m venv --without-pip v && "
+         "v/bin/python -c 'import sys; print(sys.prefix != sys.base_prefix)'",
+         "[0, 1, 4, 9]\n7\n/tmp True\nTrue\n");
+}
+
+UTEST(policy, real_cxx_and_cmake) {
+    REAL("/usr/bin/cmake",
+         "set -e; printf 'cmake_minimum_required(VERSION 3.10)\\nproject(x CXX)\\n"
+         "add_executable(x x.cc)\\n' >CMakeLists.txt; printf '#include <iostream>\\n"
+         "int main() { std::cout << 42 << std::endl; }\\n' >x.cc; cmake -S . -B b >log; "
+         "cmake --build b >>log; b/x",
+         "42\n");
+}
+
+UTEST(policy, real_go) {
+    REAL("/usr/bin/go",
+         "set -e; mkdir m; cd m; printf 'module m\\ngo 1.18\\n' >go.mod; printf 'package main\\n"
+         "import \"fmt\"\\nfunc main() { fmt.Println(42) }\\n' >m.go; go build -o x . && ./x",
+         "42\n");
+}
+
+UTEST(policy, real_small_tools) {
+    REAL("/usr/bin/perl",
+         "set -e; perl -e 'print 6*7, \"\\n\"'; ls / | grep -c usr; ls -l / >/dev/null; "
+         "id >/dev/null; df >/dev/null; f=$(mktemp); echo x >$f; cat $f; "
+         "seq 1 300000 | awk '{print (7919*$1)%1000003}' | sort -n | tail -1 | wc -l",
+         "42\n1\nx\n1\n");
+}
+
+UTEST(policy, real_sqlite3) {
+    REAL("/usr/bin/sqlite3",
+         "sqlite3 x.db 'create table t(a); insert into t values(42); select a from t'", "42\n");
+}
+
+UTEST(policy, real_npm_and_javac) {
+    REAL_SOFT("/usr/bin/javac",
+              "set -e; printf 'class A { public static void main(String[] a) { "
+              "System.out.println(42); } }' >A.java; javac A.java; java A; "
+              "if [ -x /usr/bin/npm ]; then npm --version >/dev/null; fi; echo fine",
+              "42\nfine\n");
+}
+
+/* More than a pipe or a buffer holds. */
+UTEST(policy, real_sort) {
+    REAL("/usr/bin/sort",
+         "head -c 7400000 /dev/urandom | base64 >big && sort big >sorted && wc -l <sorted && "
+         "sort -c sorted && echo sorted",
+         "129825\nsorted\n");
 }
 
 UTEST(policy, real_node) {
@@ -2902,12 +2981,13 @@ UTEST(policy, real_git) {
 }
 
 UTEST(policy, real_java) {
-    REAL("/usr/bin/java",
-         "set -e; printf 'public class A { public static void main(String[] a) throws Exception { "
-         "Thread t = new Thread(() -> System.out.println(6 * 7)); t.start(); t.join(); "
-         "java.nio.file.Files.writeString(java.nio.file.Path.of(\"o\"), \"x\"); } }' >A.java; "
-         "java -XX:TieredStopAtLevel=1 A.java; cat o",
-         "42\nx");
+    REAL_SOFT(
+        "/usr/bin/java",
+        "set -e; printf 'public class A { public static void main(String[] a) throws Exception { "
+        "Thread t = new Thread(() -> System.out.println(6 * 7)); t.start(); t.join(); "
+        "java.nio.file.Files.writeString(java.nio.file.Path.of(\"o\"), \"x\"); } }' >A.java; "
+        "java -XX:TieredStopAtLevel=1 A.java; cat o",
+        "42\nx");
 }
 
 #else /* not Linux */
