@@ -1453,7 +1453,7 @@ UTEST(policy, root_scratch_is_private_and_bounded) {
     policy.scratch_bytes = 1 << 20; /* of both together */
     EXPECT_STREQ("600\nfull\n",
                  in_box(&policy, NULL,
-                        "head -c 614400 /dev/zero >/tmp/a && expr $(wc -c </tmp/a) / 1024; "
+                        "head -c 614400 /dev/zero >/tmp/a && echo $(($(wc -c </tmp/a) / 1024)); "
                         "head -c 614400 /dev/zero 2>/dev/null >/dev/shm/b || echo full"));
     policy.scratch_bytes = -2;
     EXPECT_TRUE(strstr(in_box(&policy, NULL, "exit 0"), "policy.scratch_bytes = -2") != NULL);
@@ -2641,7 +2641,9 @@ UTEST(policy, group_files) {
     config.argv = set_argv("write", w.outside, w.writable);
     EXPECT_BLOCKED(&config);
     config.argv = set_argv("own", w.writable); /* modes, times and owners stay, also here */
-    EXPECT_ALL_WORK_BUT("chmod  utime  chown", &config);
+    if (syscall(444, NULL, 0, 1) < 3)
+        EXPECT_ALL_WORK_BUT("chmod  utime  chown  read_truncate", &config);
+    else EXPECT_ALL_WORK_BUT("chmod  utime  chown", &config);
     config.argv = set_argv("metadata", w.outside); /* and stat shows what exists */
     EXPECT_ALL_WORK(&config);
     EXPECT_STREQ("", world_close(&w));
