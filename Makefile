@@ -46,7 +46,7 @@ BUILDS = $(patsubst %,$(BUILD)/%/tests,$(foreach job,$(1),$(firstword $(subst @,
 WINGS = tree watch cgroup policy call code
 WING_VARIANTS = $(WINGS:%=no-%) no-wings core
 
-FOR_PEOPLE = examples sbxrun judge mcp # tests of the programs in examples/
+FOR_PEOPLE = examples sbxrun judge mcp readme # tests of the programs in examples/
 
 test:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,$(TEST_VARIANTS))
