@@ -1,6 +1,6 @@
 #!/bin/sh
-# The longer checks, one by name: copied, mcp-client, format, tidy, cppcheck, soak, valgrind,
-# threads, slow, languages, treesoak, qemu.
+# The longer checks, one by name: copied, mcp-client, browser, format, tidy, cppcheck, soak,
+# valgrind, threads, slow, languages, treesoak, qemu.
 # One line per case: ok, FAILED, or skipped with the reason; a tool that is not installed is
 # skipped, never passed.
 set -u
@@ -212,7 +212,30 @@ mcp_client() {
     timeout 120 node "$out/npm/client.mjs" "$BUILD/examples/mcp_server" $options || failed=1
 }
 
+# The judge's page in a browser: a picture of it, with as many colours as verdicts need.
+browser() {
+    chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+    if [ -z "$chromium" ]; then
+        echo "skipped: browser (no Chromium)"
+        return
+    fi
+    options=
+    "$BUILD/examples/probe" | grep -q '^policy *yes' || options=--no-policy
+    PATH=/usr/local/bin:/usr/bin:/bin "$BUILD/examples/judge" $options --html "$out/judge.html" \
+        examples/judge >"$log" 2>&1
+    verdict "judge writes a page" $?
+    timeout 60 "$chromium" --headless --no-sandbox --disable-gpu --window-size=1000,900 \
+        "--screenshot=$out/judge.png" "file://$(cd "$out" && pwd)/judge.html" >"$log" 2>&1
+    [ -s "$out/judge.png" ] && [ "$(wc -c <"$out/judge.png")" -gt 20000 ]
+    verdict "a browser shows it: $out/judge.png" $?
+    timeout 60 "$chromium" --headless --no-sandbox --disable-gpu --dump-dom \
+        "file://$(cd "$out" && pwd)/judge.html" >"$out/judge.dom" 2>"$log"
+    [ "$(grep -o '<svg' "$out/judge.dom" | grep -c .)" = $((2 * $(ls examples/judge/submissions | grep -c .))) ]
+    verdict "with two bars for each submission" $?
+}
+
 case $1 in
+browser) browser ;;
 mcp-client) mcp_client ;;
 copied) copied ;;
 format) format ;;
