@@ -496,6 +496,12 @@ typedef struct sbx_watch {
 } sbx_watch;
 SBX_API void sbx_get_watch(const sbx *box, sbx_watch *watch);
 
+/* The same for many boxes with one descriptor (Linux; -1 = there is none here): it can be read when
+   sbx_poll_any(boxes, count, 0) has something to do. Ask again after every poll, start and finish:
+   it may be another one then, even under the same number. (To an epoll of your own, add it each
+   time; EEXIST says that it is the same one.) It belongs to the boxes: do not close it. */
+SBX_API int sbx_get_watch_any(sbx *const *boxes, int count, long long *wait_ms);
+
 /* A C function in a forked child, under the same config (without argv and command). arg is the
    child's copy; what it writes to ret reaches the caller's ret only if it returns 0 and the verdict
    is SBX_OK. Returning anything else, sbx_fail and exit are SBX_NO_RESULT. As for a program, stdin
@@ -701,6 +707,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__LINUX 1 /* clone, pidfd, /proc, namespaces, ...: each is still tried at run time */
 #include <poll.h>
 #include <sched.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -812,6 +819,13 @@ typedef struct sbx__pidfd_info { /* struct pidfd_info, first version */
 #define SBX__HAS_POLICY 0
 #endif
 
+/* Many boxes are waited for with epoll; the compiler has to count references atomically. */
+#if SBX__LINUX && defined(__ATOMIC_ACQ_REL)
+#define SBX__HAS_SET 1
+#else
+#define SBX__HAS_SET 0
+#endif
+
 #ifdef __GNUC__
 #define SBX__SOMETIMES static __attribute__((unused)) /* by which wings are there */
 #else
@@ -862,7 +876,6 @@ typedef struct sbx__stream {         /* stdout or stderr, as far as they are kep
     long long counted;               /* bytes that count for the cap */
     int truncated, busy;             /* bytes were dropped; it has filled its pipe once */
     int failed;                      /* errno of a read, or ENOMEM: from here on nothing is kept */
-    int wanted;                      /* sbx_read found nothing: wake for more */
     char *ring;                      /* SBX_KEEP_LAST, _ENDS: what comes later goes round here: */
     size_t ring_size, ring_at, ring_end; /* newest byte before ring_at; older ones up to ring_end */
 } sbx__stream;
@@ -1037,9 +1050,20 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
 typedef enum { SBX__RUNNING, SBX__LINGERING, SBX__LEAVING, SBX__ENDED } sbx__state;
 
 struct sbx {
+    /* What a look at every one of many boxes reads stands together: a cache line or two of each. */
+    sbx__state state;
+    int stopping;                    /* a reason is noted */
+    long long deadline;
+    long long kill_at;               /* SIGKILL after the grace */
+    long long stuck_at;              /* SIGKILL was sent: when to give up */
+    long long look_at;               /* next look at what no descriptor tells */
+    long long wing_at;               /* next turn of the watch */
+    struct sbx__set *set;            /* it is waited for with others there; NULL = alone */
+    int slot;                        /* its place among the boxes that are waited for */
+    unsigned asked;                  /* what the host found full or empty: bits by descriptor */
+
     sbx_config cfg;                  /* limits and callback; its pointers may be stale */
     char who[64];                    /* "'sleep'": for messages */
-    sbx__state state;
     int is_call, in_tree;            /* a function; contained as a tree */
     pid_t pid;
     int fd[SBX__FDS], top_fd;
@@ -1048,15 +1072,13 @@ struct sbx {
     char *input_copy;
     size_t input_left;
     int input_failed;                /* errno: not all of the input could be fed */
-    int want_write;                  /* sbx_write found the pipe full */
+    int number;                      /* in the set */
+    unsigned listed, ready;          /* descriptors: the set has them; they are ready. Bits */
     sbx__stream stream[2];
-    long long started, deadline, ended, timeout_ms;
+    long long started, ended, timeout_ms;
     long long last_seen;             /* when it was last seen alive */
-    long long kill_at;               /* SIGKILL after the grace */
-    long long stuck_at;              /* SIGKILL was sent: when to give up */
-    long long look_at, look_step;    /* next look at what no descriptor tells */
-    long long wing_at;               /* next turn of the watch */
-    int stopping, killed;            /* a reason is noted; a signal was sent */
+    long long look_step;             /* from look to look */
+    int killed;                      /* a signal was sent */
     int late;                        /* the deadline was over before the program could start */
     int crowd;                       /* how many boxes are waited for with this one */
     int unowned;                     /* so often the host's wait found no such child */
@@ -1591,7 +1613,9 @@ static int sbx__wants(const sbx *b, int k);
 static long long sbx__wake(const sbx *b);
 static sbx_verdict sbx__conclude(sbx *b, sbx_result *r);
 static void sbx__turn(sbx *b, unsigned ready, long long now);
-static void sbx__select(sbx *const *boxes, int count, int top, long long wait);
+static void sbx__wait_for_begin(sbx *b);
+static void sbx__enrol(sbx *b);
+static void sbx__drop(sbx *b, int k);
 static void sbx__stop(sbx *b, unsigned reason);
 static void sbx__kill_all(sbx *b);
 static int sbx__proc_group_dead(const sbx *b);
@@ -1672,8 +1696,8 @@ SBX_API sbx_verdict sbx_finish(sbx *box, sbx_result *result) {
     }
 
     sbx_poll(box, 0); /* a cancel comes before the end of input */
-    if (box->cfg.in == SBX_PIPE) sbx__close(&box->fd[SBX__IN]);
-    box->want_write = box->stream[0].wanted = box->stream[1].wanted = 0;
+    if (box->cfg.in == SBX_PIPE) sbx__drop(box, SBX__IN);
+    box->asked = 0;
     while (box->state != SBX__ENDED) sbx__wait(&box, 1, SBX__NEVER);
 
     verdict = sbx__conclude(box, r);
@@ -1691,6 +1715,12 @@ SBX_API void sbx_free(sbx_result *result) {
 }
 
 /* ---- talking to a running box ---- */
+
+/* Notes, or takes back, that the host waits for this descriptor: sbx_poll returns for it. */
+static void sbx__ask(sbx *b, int k, int yes) {
+    b->asked &= ~(1u << k);
+    if (yes) b->asked |= 1u << k;
+}
 
 #define SBX__RING_CANCEL 1ull
 #define SBX__RING_KILL (1ull << 32) /* an eventfd adds up what is written */
@@ -1710,15 +1740,16 @@ SBX_API long long sbx_write(sbx *box, const void *data, size_t size) {
     if (!box || box->cfg.in != SBX_PIPE || box->fd[SBX__IN] < 0) return -1;
     n = size ? sbx__write_quietly(box->fd[SBX__IN], data, size) : 0;
     if (n < 0 && errno != EAGAIN && errno != ENOMEM) {
-        sbx__close(&box->fd[SBX__IN]);
+        sbx__drop(box, SBX__IN);
         return -1;
     }
-    box->want_write = n < (ssize_t)size;
+    sbx__ask(box, SBX__IN, n < (ssize_t)size);
+    sbx__enrol(box);
     return n < 0 ? 0 : (long long)n;
 }
 
 SBX_API void sbx_close_input(sbx *box) {
-    if (box && box->cfg.in == SBX_PIPE) sbx__close(&box->fd[SBX__IN]);
+    if (box && box->cfg.in == SBX_PIPE) sbx__drop(box, SBX__IN);
 }
 
 SBX_API long long sbx_read(sbx *box, sbx_stream stream, void *to, size_t room) {
@@ -1728,9 +1759,9 @@ SBX_API long long sbx_read(sbx *box, sbx_stream stream, void *to, size_t room) {
     if (!box || (stream != SBX_STDOUT && stream != SBX_STDERR)) return -1;
     s = &box->stream[i];
     n = sbx__take_out(s, to, room);
-    s->wanted = n == 0 && room > 0 && box->fd[SBX__OUT + i] >= 0;
-    if (n > 0 || s->wanted || room == 0) return (long long)n;
-    return -1;
+    sbx__ask(box, SBX__OUT + i, n == 0 && room > 0 && box->fd[SBX__OUT + i] >= 0);
+    if (n > 0 || room == 0) return (long long)n;
+    return box->fd[SBX__OUT + i] >= 0 ? 0 : -1;
 }
 
 SBX_API int sbx_set_timeout(sbx *box, long long ms) {
@@ -1759,8 +1790,13 @@ SBX_API void sbx_get_usage(sbx *box, sbx_usage *usage) {
     sbx__watch_usage(box, usage);
 }
 
+static long long sbx__until_ms(long long wake) {
+    long long wait = wake == SBX__NEVER ? -1000 : wake - sbx__now();
+    if (wake != SBX__NEVER && wait < 0) wait = 0;
+    return wait < 0 ? -1 : (wait + 999) / 1000;
+}
+
 SBX_API void sbx_get_watch(const sbx *box, sbx_watch *watch) {
-    long long wake;
     int k;
     memset(watch, 0, sizeof *watch);
     if (!box || box->state == SBX__ENDED) return;
@@ -1771,9 +1807,7 @@ SBX_API void sbx_get_watch(const sbx *box, sbx_watch *watch) {
             watch->fd[watch->count++] = box->fd[k];
         }
 
-    wake = sbx__wake(box);
-    watch->wait_ms = wake == SBX__NEVER ? -1 : (wake - sbx__now() + 999) / 1000;
-    if (wake != SBX__NEVER && watch->wait_ms < 0) watch->wait_ms = 0;
+    watch->wait_ms = sbx__until_ms(sbx__wake(box));
 }
 
 /* ==== check: the config is refused by name, or every default is filled in ==================== */
@@ -2426,7 +2460,7 @@ static void sbx__read_report(sbx *b) {
     n = read(b->fd[SBX__REPORT], &f, sizeof f);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n == (ssize_t)sizeof f && f.step) b->failure = f;
-    sbx__close(&b->fd[SBX__REPORT]);
+    sbx__drop(b, SBX__REPORT);
 }
 
 static void sbx__explain_exec(const sbx__plan *p, const sbx__failure *f, sbx_result *r) {
@@ -2490,11 +2524,11 @@ static int sbx__has_begun(sbx__plan *p, sbx *b, sbx_result *r) {
     if (b->state != SBX__ENDED) {
         sbx__read_report(b);
         /* A vfork returns after exec: nobody but a copy of the host can hold the report open. */
-        if (p->shares && !p->fn) sbx__close(&b->fd[SBX__REPORT]);
+        if (p->shares && !p->fn) sbx__drop(b, SBX__REPORT);
         sbx__turn(b, 1u << SBX__IN, b->started);
     }
     while (b->state != SBX__ENDED && (whole || b->fd[SBX__REPORT] >= 0) && !b->failure.step)
-        sbx__select(&b, 1, b->top_fd, sbx__wake(b) - sbx__now());
+        sbx__wait_for_begin(b);
     if (whole) sbx__call_failure(b);
     if (!b->failure.step) return 1;
 
@@ -2684,7 +2718,7 @@ static char *sbx__adopt(sbx *b, int i, char *data, size_t n, int *kind) {
 }
 
 static void sbx__end_stream(sbx *b, int k) {
-    sbx__close(&b->fd[k]);
+    sbx__drop(b, k);
     if (b->look_at == SBX__NEVER) return;
     b->look_at = 0; /* the end of the program is near */
     b->look_step = 50;
@@ -2762,7 +2796,7 @@ static ssize_t sbx__write_quietly(int fd, const void *data, size_t size) {
 static void sbx__feed(sbx *b) {
     size_t size = b->input_left < SBX__BIG_PIPE ? b->input_left : SBX__BIG_PIPE;
     ssize_t n = 0;
-    b->want_write = 0;
+    sbx__ask(b, SBX__IN, 0);
     if (b->cfg.in == SBX_PIPE || b->fd[SBX__IN] < 0) return;
     if (size) n = sbx__write_quietly(b->fd[SBX__IN], b->input, size);
     if (n < 0 && errno == EAGAIN) return;
@@ -2774,7 +2808,7 @@ static void sbx__feed(sbx *b) {
     if (n < 0) n = (ssize_t)b->input_left; /* EPIPE: the child does not want the rest */
     b->input += n;
     b->input_left -= (size_t)n;
-    if (b->input_left == 0) sbx__close(&b->fd[SBX__IN]);
+    if (b->input_left == 0) sbx__drop(b, SBX__IN);
 }
 
 /* ---- stop: SIGTERM, grace, SIGKILL ---- */
@@ -2928,7 +2962,7 @@ static void sbx__clear(sbx *b, long long now) {
     sbx__read(b, SBX__ERR);
     sbx__read_report(b);
     for (k = 0; k < SBX__FDS; k++)
-        if (k != SBX__CANCEL && k != SBX__EXIT) sbx__close(&b->fd[k]);
+        if (k != SBX__CANCEL && k != SBX__EXIT) sbx__drop(b, k);
     b->state = SBX__ENDED;
 }
 
@@ -3031,7 +3065,7 @@ static long long sbx__wake(const sbx *b) {
 static int sbx__wants(const sbx *b, int k) {
     if (b->fd[k] < 0 || b->state == SBX__ENDED) return 0;
     switch (k) {
-    case SBX__IN: return b->input_left > 0 || b->want_write;
+    case SBX__IN: return b->input_left > 0 || b->asked & 1u << SBX__IN;
     case SBX__OUT:
     case SBX__ERR: return 1;
     case SBX__EXIT: return b->state == SBX__RUNNING && !b->held_until;
@@ -3042,6 +3076,61 @@ static int sbx__wants(const sbx *b, int k) {
 }
 
 /* ---- waiting ---- */
+
+#define SBX__FEW 16 /* so many boxes, or less, are waited for with select() */
+
+/* One call that waits, and what it has found so far. */
+typedef struct sbx__round {
+    sbx *const *boxes;
+    int count;
+    int there, in_set; /* boxes; those that are in the set */
+    struct sbx__set *set; /* where they are waited for; NULL = with select() */
+    long long wake; /* when the first of them needs a turn */
+    int ended; /* index of a box that has ended; -1 = none yet */
+    int called; /* there is what the host has asked for */
+    int more; /* so often the set may be asked for more that is ready */
+} sbx__round;
+
+/* Is there what an sbx_read that found nothing waits for? The end of the stream is something. */
+static int sbx__readable(const sbx *b) {
+    int i;
+    for (i = 0; i < 2; i++)
+        if (b->asked & 1u << (SBX__OUT + i) && (b->stream[i].size > 0 || b->fd[SBX__OUT + i] < 0))
+            return 1;
+    return 0;
+}
+
+/* One look at every box. */
+static void sbx__survey(sbx__round *w) {
+    int i;
+    w->set = NULL;
+    w->wake = SBX__NEVER;
+    w->ended = -1;
+    w->there = w->in_set = w->called = 0;
+    for (i = 0; i < w->count; i++) {
+        sbx *b = w->boxes[i];
+        if (b && b->state == SBX__ENDED && w->ended < 0) w->ended = i;
+        if (!b || b->state == SBX__ENDED) continue;
+        if (w->count > SBX__FEW) b->slot = i;
+        if (!w->set) w->set = b->set;
+        if (w->set && w->set == b->set) w->in_set++;
+        if (b->asked && sbx__readable(b)) w->called = 1;
+        if (sbx__wake(b) < w->wake) w->wake = sbx__wake(b);
+        w->there++;
+    }
+}
+
+static void sbx__give_turn(sbx__round *w, int i, unsigned ready, long long now) {
+    sbx *b = w->boxes[i];
+    unsigned full = b->asked & 1u << SBX__IN;
+    b->crowd = w->count;
+    sbx__turn(b, ready, now);
+    sbx__enrol(b);
+
+    if (b->state == SBX__ENDED) w->ended = i;
+    if ((full && !(b->asked & 1u << SBX__IN)) || sbx__readable(b)) w->called = 1;
+    if (sbx__wake(b) < w->wake) w->wake = sbx__wake(b);
+}
 
 #define SBX__BITS (8 * (int)sizeof(unsigned long))
 
@@ -3078,75 +3167,285 @@ static int sbx__select_once(int top, unsigned long *const *map, const volatile i
     return n;
 }
 
+static void sbx__sleep(const volatile int *stop, long long wait) {
+    unsigned long *none[2] = {NULL, NULL};
+    sbx__select_once(-1, none, stop, wait);
+}
+
 /* One select() over all boxes, with a bitmap as large as the highest descriptor asks for; then a
    turn for every box that is ready or due. */
-static void sbx__select(sbx *const *boxes, int count, int top, long long wait) {
-    unsigned long few[64], *map[2], *none[2] = {NULL, NULL}; /* to read, to write */
-    size_t words = (size_t)(top / SBX__BITS + 1);
-    const volatile int *stop = count == 1 && boxes[0] ? boxes[0]->cfg.stop : NULL;
+static void sbx__select(sbx__round *w, long long wait) {
+    unsigned long few[64], *map[2]; /* to read, to write */
+    const volatile int *stop = w->count == 1 && w->boxes[0] ? w->boxes[0]->cfg.stop : NULL;
+    size_t words;
     long long now;
-    int i, k, n = -1, blind = 0;
+    int i, k, top = 0, n = -1, blind = 0;
+    for (i = 0; i < w->count; i++)
+        if (w->boxes[i] && w->boxes[i]->top_fd > top) top = w->boxes[i]->top_fd;
+    words = (size_t)(top / SBX__BITS + 1);
     map[0] = few;
     if (2 * words * sizeof *few > sizeof few)
         map[0] = (unsigned long *)SBX_REALLOC(NULL, 2 * words * sizeof *few);
     map[1] = map[0] ? map[0] + words : NULL;
     if (map[0]) memset(map[0], 0, 2 * words * sizeof *few);
 
-    for (i = 0; map[0] && i < count; i++)
-        for (k = 0; boxes[i] && k < SBX__FDS; k++)
-            if (sbx__wants(boxes[i], k)) *sbx__word(map, boxes[i], k) |= sbx__bit(boxes[i], k);
+    for (i = 0; map[0] && i < w->count; i++)
+        for (k = 0; w->boxes[i] && k < SBX__FDS; k++)
+            if (sbx__wants(w->boxes[i], k))
+                *sbx__word(map, w->boxes[i], k) |= sbx__bit(w->boxes[i], k);
     if (map[0]) n = sbx__select_once(top, map, stop, wait);
     if (!map[0] || (n < 0 && errno != EINTR)) { /* no memory, or the host closed one: try often */
         blind = 1;
-        sbx__select_once(-1, none, stop, wait < 1000 ? wait : 1000);
+        sbx__sleep(stop, wait < 1000 ? wait : 1000);
     }
 
     now = sbx__now();
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < w->count; i++) {
         unsigned ready = blind ? SBX__ANY : 0;
-        sbx *b = boxes[i];
+        sbx *b = w->boxes[i];
         if (!b || b->state == SBX__ENDED) continue;
-        b->crowd = count;
         for (k = 0; n > 0 && k < SBX__FDS; k++)
             if (sbx__wants(b, k) && *sbx__word(map, b, k) & sbx__bit(b, k)) ready |= 1u << k;
-        if (ready || b->cfg.stop || now >= sbx__wake(b)) sbx__turn(b, ready, now);
+        if (ready || b->cfg.stop || now >= sbx__wake(b)) sbx__give_turn(w, i, ready, now);
     }
     if (map[0] != few) SBX_FREE(map[0]);
 }
 
-/* Is there what an sbx_read that found nothing waits for? The end of the stream is something. */
-static int sbx__readable(const sbx *b) {
-    int i;
-    for (i = 0; i < 2; i++)
-        if (b->stream[i].wanted && (b->stream[i].size > 0 || b->fd[SBX__OUT + i] < 0)) return 1;
-    return 0;
+static void sbx__wait_for_begin(sbx *b) {
+    sbx__round w;
+    memset(&w, 0, sizeof w);
+    w.boxes = &b;
+    w.count = 1;
+    w.wake = SBX__NEVER;
+    sbx__select(&w, sbx__wake(b) - sbx__now());
 }
+
+/* ---- waiting for many: on Linux a set, so that a turn costs what is ready ----
+
+   The boxes that are polled together share an epoll descriptor. Nobody else owns it: each box in it
+   counts as one reference, and so does the call that waits. A call uses a set only if all the boxes
+   in it are its own, so that no other thread does at the same time; otherwise it makes a new one.
+   What the kernel gives back is a box's number in the set, which is empty as soon as the box has
+   left: an event that comes late cannot reach a box that is gone. */
+
+#if SBX__HAS_SET
+
+#define SBX__BATCH 256 /* events that are fetched at a time */
+
+typedef struct sbx__set {
+    int fd;
+    int users; /* boxes in it, and calls that wait; atomic */
+    int failed; /* it could not take a descriptor: select() has to do */
+    int room, next;
+    sbx **box; /* by number, at least half of them free */
+} sbx__set;
+
+static void sbx__release(sbx__set *set) {
+    if (!set || __atomic_sub_fetch(&set->users, 1, __ATOMIC_ACQ_REL) > 0) return;
+    sbx__close(&set->fd);
+    SBX_FREE(set->box);
+    SBX_FREE(set);
+}
+
+/* For the call that makes it; NULL = no memory, or no descriptor. */
+static sbx__set *sbx__new_set(void) {
+    sbx__set *set = (sbx__set *)sbx__zalloc(sizeof *set);
+    if (!set) return NULL;
+    set->users = 1;
+    set->fd = sbx__move_up(epoll_create1(EPOLL_CLOEXEC), 3);
+    if (set->fd >= 0) return set;
+    sbx__release(set);
+    return NULL;
+}
+
+static int sbx__enlist(sbx *b, int k, int operation) {
+    struct epoll_event event;
+    memset(&event, 0, sizeof event);
+    event.events = k == SBX__IN ? EPOLLOUT : EPOLLIN;
+    event.data.u64 = (unsigned long long)b->number << 3 | (unsigned)k;
+    b->listed ^= 1u << k;
+    return epoll_ctl(b->set->fd, operation, b->fd[k], &event) == 0;
+}
+
+/* A forked copy of the host may keep the open file alive: closing alone would not take it out. */
+static void sbx__drop(sbx *b, int k) {
+    if (b->listed & 1u << k) sbx__enlist(b, k, EPOLL_CTL_DEL);
+    sbx__close(&b->fd[k]);
+}
+
+static void sbx__leave_set(sbx *b) {
+    int k;
+    if (!b->set) return;
+    for (k = 0; k < SBX__FDS; k++)
+        if (b->listed & 1u << k) sbx__enlist(b, k, EPOLL_CTL_DEL);
+    b->set->box[b->number] = NULL;
+    sbx__release(b->set);
+    b->set = NULL;
+    b->ready = 0;
+}
+
+/* After everything that can change what a box waits for. */
+static void sbx__enrol(sbx *b) {
+    int k;
+    if (!b->set) return;
+    for (k = 0; k < SBX__FDS; k++) {
+        int wants = sbx__wants(b, k), has = (b->listed & 1u << k) != 0;
+        if (has && !wants) sbx__enlist(b, k, EPOLL_CTL_DEL);
+        if (wants && !has && !sbx__enlist(b, k, EPOLL_CTL_ADD)) {
+            b->listed &= ~(1u << k);
+            b->set->failed = 1;
+        }
+    }
+    if (b->state == SBX__ENDED) sbx__leave_set(b);
+}
+
+static void sbx__join_set(sbx__set *set, sbx *b) {
+    if (b->set == set || set->failed) return;
+    if (2 * set->users >= set->room) {
+        int room = 2 * set->room + 64;
+        sbx **box = (sbx **)SBX_REALLOC(set->box, (size_t)room * sizeof *box);
+        set->failed = !box;
+        if (!box) return;
+        memset(box + set->room, 0, (size_t)(room - set->room) * sizeof *box);
+        set->box = box;
+        set->room = room;
+    }
+    while (set->box[set->next]) set->next = (set->next + 1) % set->room;
+
+    sbx__leave_set(b);
+    __atomic_add_fetch(&set->users, 1, __ATOMIC_ACQ_REL);
+    set->box[set->next] = b;
+    b->number = set->next;
+    b->set = set;
+    sbx__enrol(b);
+}
+
+/* Are all that use the set of this round in it? The call itself is one user, once it waits. */
+static int sbx__is_ours(const sbx__round *w, int calls) {
+    int users = __atomic_load_n(&w->set->users, __ATOMIC_ACQUIRE);
+    return users == w->in_set + calls && !w->set->failed;
+}
+
+/* All boxes of this round come together in one set. Where that cannot be had, w->set is NULL. */
+static void sbx__gather(sbx__round *w) {
+    int i;
+    if (w->set && !sbx__is_ours(w, 0)) w->set = NULL;
+    if (w->set) __atomic_add_fetch(&w->set->users, 1, __ATOMIC_ACQ_REL);
+    else {
+        w->set = sbx__new_set();
+        w->in_set = 0;
+    }
+    for (i = 0; w->set && w->in_set < w->there && i < w->count; i++)
+        if (w->boxes[i]) sbx__join_set(w->set, w->boxes[i]);
+    w->in_set = w->there;
+    if (!w->set || !w->set->failed) return;
+
+    for (i = 0; i < w->count; i++)
+        if (w->boxes[i]) sbx__leave_set(w->boxes[i]);
+    sbx__release(w->set);
+    w->set = NULL;
+}
+
+static int sbx__set_fd(const sbx__set *set) { return set ? set->fd : -1; }
+
+static sbx *sbx__found(const sbx__round *w, const struct epoll_event *event) {
+    sbx *b = w->set->box[event->data.u64 >> 3];
+    return b && w->boxes[b->slot] == b ? b : NULL;
+}
+
+/* A turn for every box whose time has come. */
+static void sbx__turn_due(sbx__round *w, long long now) {
+    int i;
+    w->wake = SBX__NEVER;
+    for (i = 0; i < w->count; i++) {
+        sbx *b = w->boxes[i];
+        if (!b || b->state == SBX__ENDED) continue;
+        if (now >= sbx__wake(b) || b->cfg.stop) sbx__give_turn(w, i, 0, now);
+        else if (sbx__wake(b) < w->wake) w->wake = sbx__wake(b);
+    }
+}
+
+/* epoll_wait() counts in milliseconds: the rest of one is slept. */
+static void sbx__wait_in_set(sbx__round *w, long long wait) {
+    struct epoll_event events[SBX__BATCH];
+    long long most = wait < 1000 * SBX__SECOND ? wait / 1000 : 1000000, now;
+    int i, n = epoll_wait(w->set->fd, events, SBX__BATCH, most > 0 ? (int)most : 0);
+    if (n == 0 && wait > 0 && wait < 1000) {
+        sbx__sleep(NULL, wait);
+        n = epoll_wait(w->set->fd, events, SBX__BATCH, 0);
+    }
+    if (n < 0 && errno != EINTR) w->set->failed = 1;
+
+    now = sbx__now();
+    for (i = 0; i < n; i++) {
+        sbx *b = sbx__found(w, &events[i]);
+        if (b) b->ready |= 1u << (events[i].data.u64 & 7);
+    }
+    for (i = 0; i < n; i++) {
+        sbx *b = sbx__found(w, &events[i]);
+        unsigned ready = b ? b->ready : 0;
+        if (b) b->ready = 0;
+        if (ready) sbx__give_turn(w, b->slot, ready, now);
+    }
+    if (now >= w->wake || n < 0) sbx__turn_due(w, now);
+    w->more = n == SBX__BATCH ? w->more - 1 : 0;
+}
+
+#else
+static void sbx__drop(sbx *b, int k) { sbx__close(&b->fd[k]); }
+static void sbx__enrol(sbx *b) { (void)b; }
+static void sbx__leave_set(sbx *b) { (void)b; }
+static void sbx__release(struct sbx__set *set) { (void)set; }
+static void sbx__gather(sbx__round *w) { w->set = NULL; }
+static int sbx__set_fd(const struct sbx__set *set) { return set ? 0 : -1; }
+static int sbx__is_ours(const sbx__round *w, int calls) { return w->count < calls; }
+static void sbx__wait_in_set(sbx__round *w, long long wait) { sbx__select(w, wait); }
+#endif
 
 /* Index of a box that has ended; -1 at `until`, if there is none to wait for, when an input that
    was full can take more, or when there is something to read. */
 static int sbx__wait(sbx *const *boxes, int count, long long until) {
+    sbx__round w;
+    long long now, wait;
+    int over;
+    w.boxes = boxes;
+    w.count = count;
     for (;;) {
-        long long now = sbx__now(), wake = until;
-        int i, top = -1, full = 0, some = 0;
-        for (i = 0; i < count; i++) {
-            if (!boxes[i]) continue;
-            full += boxes[i]->want_write;
-            some += sbx__readable(boxes[i]);
-            if (boxes[i]->state == SBX__ENDED) return i;
-            if (boxes[i]->top_fd > top) top = boxes[i]->top_fd;
-            if (sbx__wake(boxes[i]) < wake) wake = sbx__wake(boxes[i]);
-        }
-        if (top < 0) return -1;
-        if (some) wake = now;
+        sbx__survey(&w);
+        if (w.ended >= 0 || w.there == 0) return w.ended;
+        if (count <= SBX__FEW) w.set = NULL;
+        else sbx__gather(&w);
+        w.more = w.set ? count : 0;
 
-        sbx__select(boxes, count, top, wake == SBX__NEVER ? SBX__NEVER : wake - now);
-        for (i = 0; i < count; i++) {
-            if (boxes[i] && boxes[i]->state == SBX__ENDED) return i;
-            if (boxes[i]) full -= boxes[i]->want_write;
-            if (boxes[i]) some += sbx__readable(boxes[i]);
-        }
-        if (full > 0 || some > 0 || sbx__now() >= until) return -1;
+        do {
+            now = sbx__now();
+            wait = w.wake < until ? w.wake : until;
+            if (wait != SBX__NEVER) wait -= now;
+            if (w.called) wait = 0;
+            if (w.set) sbx__wait_in_set(&w, wait);
+            else sbx__select(&w, wait);
+            over = w.ended >= 0 || w.called || (w.more <= 0 && sbx__now() >= until);
+        } while (!over && w.set && sbx__is_ours(&w, 1));
+
+        sbx__release(w.set);
+        if (over) return w.ended;
     }
+}
+
+SBX_API int sbx_get_watch_any(sbx *const *boxes, int count, long long *wait_ms) {
+    sbx__round w;
+    int fd;
+    memset(&w, 0, sizeof w);
+    w.boxes = boxes;
+    w.count = count;
+    sbx__survey(&w);
+    *wait_ms = w.ended >= 0 || w.called ? 0 : sbx__until_ms(w.wake);
+    if (w.there == 0) return -1;
+
+    sbx__gather(&w);
+    fd = sbx__set_fd(w.set);
+    sbx__release(w.set);
+    return fd;
 }
 
 /* ==== verdict: observe, classify, describe =================================================== */
@@ -3560,7 +3859,8 @@ static void sbx__free_box(sbx *b) {
     if (b->cfg.cgroup) sbx__cgroup_free(b);
     if (b->is_call) sbx__call_free(b);
     if (b->bell != b->fd[SBX__CANCEL]) sbx__close(&b->bell);
-    for (i = 0; i < SBX__FDS; i++) sbx__close(&b->fd[i]);
+    for (i = 0; i < SBX__FDS; i++) sbx__drop(b, i);
+    sbx__leave_set(b);
     for (i = 0; i < 2; i++) {
         SBX_FREE(b->stream[i].data);
         SBX_FREE(b->stream[i].ring);
@@ -7130,13 +7430,13 @@ static void sbx__policy_look(sbx *b) {
     one.revents = 0;
     if (poll(&one, 1, 0) <= 0) return;
     if (!(one.revents & POLLIN)) { /* only hung up: older kernels would wait here for ever */
-        sbx__close(&b->fd[SBX__NOTICE]);
+        sbx__drop(b, SBX__NOTICE);
         return;
     }
     if (syscall(SYS_ioctl, b->fd[SBX__NOTICE], SBX__SECCOMP_NOTIF_RECV, &notice) == 0)
         sbx__policy_heard(b, &notice);
     else if (errno != EINTR && errno != ENOENT)
-        sbx__close(&b->fd[SBX__NOTICE]); /* nobody is left to ask */
+        sbx__drop(b, SBX__NOTICE); /* nobody is left to ask */
 }
 
 /* Who asked for something forbidden waits for an answer that it will not get. An ear that has ended
@@ -7156,7 +7456,7 @@ static void sbx__policy_turn(sbx *b) {
     one.events = POLLIN;
     one.revents = 0;
     if (n == (ssize_t)sizeof notice || poll(&one, 1, 0) == 0) sbx__policy_heard(b, &notice);
-    sbx__close(&b->fd[SBX__NOTICE]);
+    sbx__drop(b, SBX__NOTICE);
     b->policy.ear = 0;
 }
 
