@@ -2777,8 +2777,11 @@ static ssize_t sbx__write_quietly(int fd, const void *data, size_t size) {
     sigemptyset(&only);
     sigaddset(&only, SIGPIPE);
     SBX__SIGMASK(SIG_BLOCK, &only, &before);
-    sigpending(&pending);
-    was_pending = sigismember(&pending, SIGPIPE);
+    was_pending = sigismember(&before, SIGPIPE); /* if it was not blocked, it cannot be pending */
+    if (was_pending) {
+        sigpending(&pending);
+        was_pending = sigismember(&pending, SIGPIPE);
+    }
 
     do n = write(fd, data, size);
     while (n < 0 && errno == EINTR);
@@ -3127,9 +3130,9 @@ static void sbx__give_turn(sbx__round *w, int i, unsigned ready, long long now) 
     sbx__turn(b, ready, now);
     sbx__enrol(b);
 
-    if (b->state == SBX__ENDED) w->ended = i;
     if ((full && !(b->asked & 1u << SBX__IN)) || sbx__readable(b)) w->called = 1;
-    if (sbx__wake(b) < w->wake) w->wake = sbx__wake(b);
+    if (b->state == SBX__ENDED) w->ended = i;
+    else if (sbx__wake(b) < w->wake) w->wake = sbx__wake(b);
 }
 
 #define SBX__BITS (8 * (int)sizeof(unsigned long))
