@@ -229,7 +229,7 @@ static void use_policy(truth *t) {
     writable[0] = dir;
     policy.write = writable;
     config.policy = &policy;
-    t->asked |= SBX_BY_TREE | SBX_BY_LANDLOCK | SBX_BY_SECCOMP | SBX_BY_NO_NEW_PRIVS;
+    t->asked |= SBX_BY_TREE | SBX_BY_SECCOMP | SBX_BY_NO_NEW_PRIVS;
 }
 
 static void under_policy(void) {
@@ -467,7 +467,7 @@ static void group_policy(void) {
     truth t = plain(SBX_OK, 0);
     use("world", "0");
     use_policy(&t);
-    t.asked &= ~SBX_BY_TREE;
+    t.asked = (t.asked & ~SBX_BY_TREE) | SBX_BY_LANDLOCK;
     config.contain = SBX_CONTAIN_GROUP;
     run(&t);
 }
@@ -536,6 +536,59 @@ static void call_policy(void) {
     call(0, &t);
 }
 
+/* Functions from a process that was forked before. */
+static void call_nursery(void) {
+    truth t = plain(SBX_OK, 0);
+    int fails = 0;
+    sbx_result r;
+    config.contain = SBX_CONTAIN_GROUP;
+    config.arg_size = sizeof fails;
+    t.text = 0;
+
+    marker(MARK_BEGIN, 0, 0, 0, 0);
+    config.nursery = sbx_nursery_open(&r);
+    if (config.nursery) {
+        sbx_call(&config, function, &fails, answer, sizeof answer, &r);
+        sbx_nursery_close(config.nursery);
+    }
+    if (r.verdict == SBX_OK && answer[sizeof answer - 1] != 42)
+        flaw("ok, but without the result", &r);
+    end_of_run(&r, &t);
+}
+
+/* Source text. It is copied once before it is run: that is its build. */
+static void source(int built) {
+    static const char *const copy[] = {"cp", "{file}", "{program}", NULL};
+    static const char *const start[] = {"sh", "{program}", NULL};
+    static const sbx_language copied[] = {{"copied", "main.sh", copy, start},
+                                          {NULL, NULL, NULL, NULL}};
+    static char text[2000];
+    truth t = plain(SBX_EXITED, 3);
+    sbx_result r;
+    snprintf(text, sizeof text,
+             "mkdir '%s/mark.0' 2>/dev/null || mkdir '%s/mark.1' || exit 99\nprintf done\nexit 3\n",
+             dir, dir);
+    t.out = "done";
+    config.contain = SBX_CONTAIN_GROUP;
+    config.languages = copied;
+
+    marker(MARK_BEGIN, 0, 0, 0, 0);
+    sbx_run_code(&config, built ? "copied" : "sh", text, strlen(text), &r);
+    end_of_run(&r, &t);
+}
+
+static void code(void) { source(0); }
+static void build(void) { source(1); }
+
+static void user(void) {
+    truth t = plain(SBX_EXITED, 3);
+    if (geteuid() != 0) _exit(77);
+    if (chmod(dir, 0777) != 0) _exit(77);
+    use("user", "3");
+    config.uid = config.gid = 64300;
+    run(&t);
+}
+
 /* A probe may find less than there is when something fails, but says why; never more. */
 static void probe(void) {
     sbx_caps caps;
@@ -578,6 +631,10 @@ static const struct scenario {
     {"stream", stream, 1},
     {"ends", ends, 1},
     {"group-policy", group_policy, 0},
+    {"call-nursery", call_nursery, 0},
+    {"code", code, 1},
+    {"build", build, 1},
+    {"user", user, 1},
     {"probe", probe, 1},
 };
 

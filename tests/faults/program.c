@@ -169,6 +169,12 @@ int main(int argc, char **argv) {
 
     if (strcmp(mode, "state") == 0) print_state(0);
     if (strcmp(mode, "limits") == 0) print_state(1);
+    if (strcmp(mode, "user") == 0) {
+        gid_t groups[8];
+        print_state(0);
+        printf("uid=%d/%d gid=%d/%d groups=%d\n", (int)getuid(), (int)geteuid(), (int)getgid(),
+               (int)getegid(), getgroups(8, groups));
+    }
     if (strcmp(mode, "daemon") == 0) leave_daemon(), print_state(0);
     if (strcmp(mode, "world") == 0) print_state(0), print_world(dir);
     if (strcmp(mode, "count") == 0) return count_input();
