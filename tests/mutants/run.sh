@@ -46,7 +46,14 @@ build() {
         return 1
     }
     objects=""
-    for unit in $units; do
+    for unit in $units; do # the tests of the filter have one of their own
+        case "$unit $hint" in
+        impl* | *policy* | *filter*) ;;
+        *)
+            objects="$objects $BUILD/plain/$unit.o"
+            continue
+            ;;
+        esac
         $CC -std=c99 -O0 -w -pthread -c -o "$2/$unit.o" "$2/tests/$unit.c" >"$2/log" 2>&1 || return 1
         objects="$objects $2/$unit.o"
     done
