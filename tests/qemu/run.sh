@@ -8,6 +8,7 @@
 #                          emulation makes everything ten times slower
 #
 #   SBX_QEMU_KERNEL=FILE   a kernel image; default: an installed cloud kernel, else a download
+#   SBX_QEMU_APPEND=WORDS  more for the kernel's command line: lsm=capability is one without Landlock
 #   SBX_QEMU_SECONDS=N     the most that the emulated machine may take
 set -u
 umask 022 # what is copied has to be readable for the ordinary user inside
@@ -177,7 +178,7 @@ rm -rf "$root"
 : >"$log"
 timeout -k 5 "$SECONDS_INSIDE" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 \
     -m 1536 -nodefaults -no-reboot -display none -serial "file:$log" -kernel "$kernel" \
-    -initrd "$dir/initramfs" -append 'console=ttyS0 quiet panic=-1 oops=panic' </dev/null \
+    -initrd "$dir/initramfs" -append "console=ttyS0 quiet panic=-1 oops=panic ${SBX_QEMU_APPEND:-}" </dev/null \
     >"$dir/qemu.txt" 2>&1 &
 machine=$!
 trap 'kill $machine; exit 130' INT TERM HUP # in the background, so that this is not late
