@@ -211,3 +211,144 @@ UTEST(seed, A10_text_is_cut_between_characters) {
     EXPECT_EQ((size_t)3, sbx_utf8_prefix("caf\xc3\xa9", 5, 4));
     EXPECT_EQ((size_t)5, sbx_utf8_prefix("caf\xc3\xa9", 5, 5));
 }
+
+/* ==== Names, the version, JSON ================================================================ */
+
+UTEST(api, step_names) {
+    static const char *const names[] = {"none",    "config", "memory", "io",      "spawn",
+                                        "session", "limits", "cwd",    "exec",    "contain",
+                                        "cgroup",  "policy", "build"};
+    int i;
+    EXPECT_EQ(12, (int)SBX_STEP_BUILD);
+    for (i = 0; i <= (int)SBX_STEP_BUILD; i++) EXPECT_STREQ(names[i], sbx_step_name((sbx_step)i));
+    EXPECT_TRUE(sbx_step_name((sbx_step)99) != NULL && sbx_step_name((sbx_step)-1) != NULL);
+}
+
+UTEST(api, version_number) {
+    int major = 0, minor = 0, patch = 0;
+    EXPECT_EQ(3, sscanf(SBX_VERSION, "%d.%d.%d", &major, &minor, &patch));
+    EXPECT_EQ(major * 10000 + minor * 100 + patch, SBX_VERSION_NUMBER);
+}
+
+/* A strict reader of JSON: where the value ends, or NULL. */
+static const char *json_value(const char *c);
+
+static const char *json_string(const char *c) {
+    if (*c++ != '"') return NULL;
+    for (; *c != '"'; c++) {
+        size_t n = 0;
+        if ((unsigned char)*c < 32) return NULL; /* the end of the text, too */
+        if (*c == '\\' && c[1] == 'u') {
+            for (n = 2; n < 6; n++)
+                if (!c[n] || !strchr("0123456789abcdefABCDEF", c[n])) return NULL;
+            c += 5;
+        } else if (*c == '\\') {
+            if (!c[1] || !strchr("\"\\/bfnrt", c[1])) return NULL;
+            c++;
+        } else if ((unsigned char)*c >= 0x80) { /* a whole character of UTF-8 */
+            unsigned char first = (unsigned char)*c;
+            size_t more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
+            if (first < 0xC2 || first > 0xF4) return NULL;
+            for (n = 1; n <= more; n++)
+                if (((unsigned char)c[n] & 0xC0) != 0x80) return NULL;
+            c += more;
+        }
+    }
+    return c + 1;
+}
+
+static const char *json_object(const char *c) {
+    do {
+        c = json_string(c + 1);
+        if (!c || *c != ':') return NULL;
+        c = json_value(c + 1);
+    } while (c && *c == ',');
+    return c && *c == '}' ? c + 1 : NULL;
+}
+
+static const char *json_value(const char *c) {
+    size_t digits;
+    if (*c == '{') return json_object(c);
+    if (*c == '"') return json_string(c);
+    if (strncmp(c, "true", 4) == 0) return c + 4;
+    if (strncmp(c, "false", 5) == 0) return c + 5;
+    if (*c == '-') c++;
+    digits = strspn(c, "0123456789");
+    return digits == 0 || (digits > 1 && *c == '0') ? NULL : c + digits;
+}
+
+/* Is it one line of JSON, as long as it says, and cut as snprintf cuts? */
+static const char *json_flaw(const sbx_result *result) {
+    size_t size = sbx_json(result, NULL, 0), room;
+    char *text = (char *)malloc(size + 1), *part = (char *)malloc(size + 1);
+    const char *flaw = "", *end;
+    if (sbx_json(result, text, size + 1) != size || strlen(text) != size) flaw = "length";
+    end = *flaw ? NULL : json_value(text);
+    if (!*flaw && (!end || *end)) flaw = test_text("no JSON: %.150s", text);
+    for (room = 1; room <= size && !*flaw; room += room < 40 ? 1 : size / 7 + 1) {
+        memset(part, '#', size + 1);
+        if (sbx_json(result, part, room) != size) flaw = "length of a part";
+        if (strlen(part) != room - 1 || memcmp(part, text, room - 1) != 0) flaw = "part";
+        if (room <= size && part[room] != '#') flaw = "written past the room";
+    }
+    if (!*flaw && !strstr(text, sbx_verdict_name(result->verdict))) flaw = "no verdict";
+    free(text);
+    free(part);
+    return flaw;
+}
+
+UTEST(api, json_is_valid_whatever_the_bytes) {
+    sbx_config config = {0};
+    sbx_result result;
+    unsigned seed = 1;
+    int round, i;
+    result = RUN_CHILD(&config, "binary");
+    EXPECT_STREQ("", json_flaw(&result));
+    sbx_free(&result);
+    config.argv = test_child_argv("say", "say \"hi\"\\\n", "\xc3\xa9\xf0\x9f\x99\x82");
+    TEST_RUN(&config, &result);
+    EXPECT_STREQ("", json_flaw(&result));
+    sbx_free(&result);
+    config.cwd = "/no\"where\\\xff\xc3";
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_NOT_STARTED, result);
+    EXPECT_STREQ("", json_flaw(&result));
+    for (round = 0; round < 300; round++) { /* random bytes, many of them on the edge of UTF-8 */
+        static const unsigned char odd[] = {0,    9,    31,   '"',  '\\', 127,  0x80, 0xBF, 0xC0,
+                                            0xC2, 0xE0, 0xA0, 0xED, 0x9F, 0xF0, 0x90, 0xF4, 0x8F};
+        char bytes[33];
+        for (i = 0; i < 32; i++) {
+            seed = seed * 1103515245u + 12345u;
+            bytes[i] = (char)(seed >> 28 < 3 ? seed >> 16 : odd[(seed >> 16) % sizeof odd]);
+        }
+        bytes[32] = 0;
+        result.out.data = bytes;
+        result.out.size = (seed >> 20) % 33;
+        memcpy(result.message, bytes, sizeof bytes);
+        EXPECT_STREQ("", json_flaw(&result));
+    }
+    result.out.size = 0;
+}
+
+/* What Python reads back is what was there. */
+UTEST(api, json_as_python_reads_it) {
+    static const char script[] =
+        "import json,sys; r=json.load(sys.stdin); o=r['stdout'];"
+        "sys.exit(0 if len(o)==4096 and o[10]==chr(10) and o[200]==chr(0xfffd)"
+        " and r['exit_code']==0 and r['stdout_total']==4096 else 1)";
+    sbx_config config = {0}, reader = {0};
+    sbx_result result, answer;
+    static char text[65536];
+    reader.argv = (const char *const[]){"python3", "-c", script, NULL};
+    reader.inherit_env = 1;
+    result = RUN_CHILD(&config, "binary");
+    EXPECT_TRUE(sbx_json(&result, text, sizeof text) < sizeof text);
+    EXPECT_EQ(4096ULL, result.out.total);
+    reader.input = text;
+    reader.input_size = strlen(text);
+    sbx_run(&reader, &answer);
+    sbx_free(&result);
+    if (answer.step == SBX_STEP_EXEC) UTEST_SKIP("no python3 here");
+    EXPECT_STREQ_MSG("ok", sbx_verdict_name(answer.verdict), answer.err.data);
+    sbx_free(&answer);
+}

@@ -225,11 +225,13 @@ const char *test_host_diff(const test_host *a) {
 
 /* ==== Running ================================================================================= */
 
-static const char *output_flaw(const char *name, const sbx_output *o) {
+static const char *output_flaw(const char *name, const sbx_output *o, int streamed) {
     if (!o->data) return test_text("%s.data is NULL", name);
     if (o->data[o->size] != 0) return test_text("%s.data is not followed by a NUL", name);
     if (o->size > o->total) return test_text("%s.size is past %s.total", name, name);
-    if (!o->truncated != (o->size == o->total))
+    if (streamed && o->size > 0) return test_text("%s was kept", name);
+    if (o->truncated && o->gap > o->size) return test_text("%s.gap is past its end", name);
+    if (!streamed && !o->truncated != (o->size == o->total))
         return test_text("%s.truncated is %d: %llu bytes kept of %llu", name, o->truncated,
                          (unsigned long long)o->size, o->total);
     return "";
@@ -238,8 +240,11 @@ static const char *output_flaw(const char *name, const sbx_output *o) {
 const char *test_result_flaw(const sbx_config *config, const sbx_result *r) {
     const char *text;
     long long cap = config ? config->output_bytes : 0;
-    if (*(text = output_flaw("out", &r->out)) || *(text = output_flaw("err", &r->err))) return text;
+    if (*(text = output_flaw("out", &r->out, config && config->out == SBX_STREAM)) ||
+        *(text = output_flaw("err", &r->err, config && config->err == SBX_STREAM)))
+        return text;
     if (cap == 0) cap = 1024 * 1024;
+    if (cap > 0 && config && config->error_bytes > 0) cap += config->error_bytes;
     if (cap > 0 && r->out.size + r->err.size > (unsigned long long)cap)
         return test_text("%llu bytes kept, the cap is %lld",
                          (unsigned long long)(r->out.size + r->err.size), cap);

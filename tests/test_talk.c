@@ -1,0 +1,841 @@
+/* Talking to a running box: read, write, steer, measure; what is kept of an output; many boxes. */
+#include "test.h"
+
+#include <pthread.h>
+
+static sbx *talk(sbx_config *config, const char *const *argv) {
+    static sbx_result ignored;
+    config->argv = argv;
+    config->in = SBX_PIPE;
+    if (!config->timeout_ms) config->timeout_ms = LONG_MS;
+    return sbx_start(config, &ignored);
+}
+
+#define TALK(config, ...) talk((config), test_child_argv(__VA_ARGS__))
+
+/* Sends a line to a `cat` and waits until all of it has come back. "" = so it did. */
+static const char *ping(sbx *box, const char *line) {
+    size_t size = strlen(line), got = 0;
+    char back[4096];
+    TEST_MUST(sbx_write(box, line, size) == (long long)size);
+    while (got < size) {
+        long long n = sbx_read(box, SBX_STDOUT, back + got, sizeof back - got);
+        TEST_MUST(n >= 0);
+        got += (size_t)n;
+        if (n == 0) TEST_MUST(sbx_poll(box, LONG_MS) == 0);
+    }
+    TEST_MUST(got == size && memcmp(back, line, size) == 0);
+    return "";
+}
+
+/* ==== sbx_read ================================================================================ */
+
+UTEST(talk, read_nothing_yet_then_bytes_then_the_end) {
+    sbx_config config = {0};
+    sbx_result result;
+    char bytes[16];
+    long long n;
+    test_host before;
+    sbx *box;
+    test_host_save(&before);
+    box = TALK(&config, "cat");
+    ASSERT_TRUE(box != NULL);
+    EXPECT_EQ(0LL, sbx_read(box, SBX_STDOUT, bytes, sizeof bytes));
+    EXPECT_EQ(6LL, sbx_write(box, "abcdef", 6));
+    while ((n = sbx_read(box, SBX_STDOUT, bytes, 4)) == 0 && !sbx_poll(box, LONG_MS)) {
+    }
+    EXPECT_EQ(4LL, n);
+    EXPECT_EQ(0, memcmp("abcd", bytes, 4));
+    EXPECT_EQ(0LL, sbx_read(box, SBX_STDOUT, bytes, 0));
+    EXPECT_EQ(2LL, sbx_read(box, SBX_STDOUT, bytes, sizeof bytes));
+    EXPECT_EQ(0, memcmp("ef", bytes, 2));
+    EXPECT_EQ(0LL, sbx_read(box, SBX_STDERR, bytes, sizeof bytes));
+    sbx_close_input(box);
+    while (!sbx_poll(box, LONG_MS)) {
+    }
+    EXPECT_EQ(-1LL, sbx_read(box, SBX_STDOUT, bytes, sizeof bytes));
+    EXPECT_EQ(-1LL, sbx_read(box, SBX_STDERR, bytes, sizeof bytes));
+    EXPECT_EQ(-1LL, sbx_read(box, (sbx_stream)0, bytes, sizeof bytes));
+    EXPECT_EQ(-1LL, sbx_read(NULL, SBX_STDOUT, bytes, sizeof bytes));
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+    EXPECT_EQ((size_t)0, result.out.size);
+    EXPECT_EQ(6ULL, result.out.total);
+    EXPECT_EQ(0, result.out.truncated);
+    sbx_free(&result);
+    EXPECT_STREQ("", test_host_diff(&before));
+}
+
+/* A poll that would wait for the end returns for bytes, and for the end of a stream. */
+UTEST(talk, poll_wakes_for_what_a_read_waits_for) {
+    sbx_config config = {0};
+    char byte;
+    long long start = test_now_ms();
+    sbx *box = TALK(&config, "cat");
+    ASSERT_TRUE(box != NULL);
+    EXPECT_EQ(0LL, sbx_read(box, SBX_STDOUT, &byte, 1));
+    EXPECT_EQ(1LL, sbx_write(box, "x", 1));
+    EXPECT_EQ(0, sbx_poll(box, -1));
+    EXPECT_EQ(1LL, sbx_read(box, SBX_STDOUT, &byte, 1));
+    sbx_kill(box);
+    sbx_finish(box, NULL);
+
+    box = TALK(&config, "close_out", "12000");
+    ASSERT_TRUE(box != NULL);
+    EXPECT_EQ(0LL, sbx_read(box, SBX_STDERR, &byte, 1));
+    EXPECT_EQ(0, sbx_poll(box, -1));
+    EXPECT_EQ(-1LL, sbx_read(box, SBX_STDERR, &byte, 1));
+    EXPECT_TRUE(sbx_pid(box) > 0);
+    sbx_kill(box);
+    sbx_finish(box, NULL);
+    EXPECT_TRUE(test_now_ms() - start < 10000);
+}
+
+UTEST(talk, taken_bytes_do_not_count) {
+    sbx_config config = {0};
+    sbx_result result;
+    char line[601];
+    int i;
+    sbx *box;
+    memset(line, 'x', 600);
+    line[600] = 0;
+    config.output_bytes = 1000;
+    box = TALK(&config, "cat");
+    ASSERT_TRUE(box != NULL);
+    for (i = 0; i < 20; i++) EXPECT_STREQ("", ping(box, line));
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+    EXPECT_EQ(12000ULL, result.out.total);
+    sbx_free(&result);
+}
+
+UTEST(talk, flood_between_two_reads_meets_the_cap) {
+    sbx_config config = {0};
+    sbx_result result;
+    char ten[10];
+    sbx *box;
+    config.output_bytes = 100000;
+    config.grace_ms = -1;
+    box = TALK(&config, "flood", "out");
+    ASSERT_TRUE(box != NULL);
+    while (sbx_read(box, SBX_STDOUT, ten, 1) == 0) EXPECT_EQ(0, sbx_poll(box, LONG_MS));
+    EXPECT_EQ((int)SBX_OUTPUT_LIMIT, (int)sbx_finish(box, &result));
+    EXPECT_TRUE(result.out.size == 99999 || result.out.size == 100000); /* met before, or after */
+    EXPECT_TRUE(result.out.total > 100000 && result.out.truncated);
+    EXPECT_STREQ("", test_lacks(result.message, "output"));
+    sbx_free(&result);
+}
+
+UTEST(talk, result_has_the_rest_and_the_total) {
+    sbx_config config = {0};
+    sbx_result result;
+    char bytes[300];
+    size_t i;
+    sbx *box = TALK(&config, "write", "1000", "50");
+    ASSERT_TRUE(box != NULL);
+    while (!sbx_poll(box, LONG_MS)) {
+    }
+    EXPECT_EQ(300LL, sbx_read(box, SBX_STDOUT, bytes, 300));
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+    ASSERT_EQ((size_t)700, result.out.size);
+    for (i = 0; i < 300 && bytes[i] == test_pattern(i); i++) {
+    }
+    EXPECT_EQ((size_t)300, i);
+    for (i = 0; i < 700 && result.out.data[i] == test_pattern(300 + i); i++) {
+    }
+    EXPECT_EQ((size_t)700, i);
+    EXPECT_EQ(0, result.out.data[700]);
+    EXPECT_EQ(1000ULL, result.out.total);
+    EXPECT_EQ((size_t)50, result.err.size);
+    sbx_free(&result);
+}
+
+/* Every byte arrives once and in order, whatever the pieces that it is taken in. */
+UTEST(talk, read_in_odd_pieces) {
+    sbx_config config = {0};
+    sbx_result result;
+    size_t at = 0, flaws = 0, room = 1;
+    static char bytes[70000];
+    sbx *box;
+    config.output_bytes = 4 * MB;
+    box = TALK(&config, "write", "3000000", "0");
+    ASSERT_TRUE(box != NULL);
+    for (;;) {
+        long long n = sbx_read(box, SBX_STDOUT, bytes, room), i;
+        if (n < 0) break;
+        for (i = 0; i < n; i++) flaws += bytes[i] != test_pattern(at + (size_t)i);
+        at += (size_t)n;
+        room = (room * 7 + 13) % 69999 + 1;
+        if (n == 0) sbx_poll(box, LONG_MS);
+    }
+    EXPECT_EQ((size_t)3000000, at);
+    EXPECT_EQ((size_t)0, flaws);
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+    EXPECT_EQ((size_t)0, result.out.size);
+    EXPECT_EQ(3000000ULL, result.out.total);
+    sbx_free(&result);
+}
+
+/* ==== SBX_STREAM, SBX_KEEP_..., error_bytes =================================================== */
+
+static int count_bytes(void *user, sbx_stream stream, const char *data, size_t size) {
+    size_t *at = (size_t *)user + (stream == SBX_STDERR), i;
+    for (i = 0; i < size; i++)
+        if (data[i] != test_pattern(at[0] + i)) return 1;
+    at[0] += size;
+    return 0;
+}
+
+UTEST(talk, stream_keeps_nothing_and_counts) {
+    sbx_config config = {0};
+    sbx_result result;
+    size_t told[2] = {0, 0};
+    config.out = SBX_STREAM;
+    config.on_output = count_bytes;
+    config.user = told;
+    test_fail_allocation(0);
+    result = RUN_CHILD(&config, "write", "500000", "3000");
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_TRUE(told[0] == 500000 && told[1] == 3000);
+    EXPECT_TRUE(result.out.size == 0 && result.out.total == 500000 && !result.out.truncated);
+    EXPECT_EQ((size_t)3000, result.err.size);
+    sbx_free(&result);
+    EXPECT_TRUE(test_largest_block() < 400000);
+
+    told[0] = told[1] = 0;
+    config.output_bytes = 1000;
+    result = RUN_CHILD(&config, "write", "500000", "0");
+    EXPECT_VERDICT(SBX_OUTPUT_LIMIT, result);
+    EXPECT_EQ((size_t)1000, told[0]);
+    EXPECT_EQ((size_t)0, result.out.size);
+    sbx_free(&result);
+}
+
+/* Is the output the first `head` and the last bytes of `total` patterned ones? */
+static const char *ends_flaw(const sbx_output *o, size_t head, size_t size, size_t total) {
+    size_t i;
+    if (o->size != size) return test_text("%zu bytes, not %zu", o->size, size);
+    if (o->total != total) return test_text("total %llu", o->total);
+    if (o->data[size] != 0) return "no NUL";
+    if (o->truncated != (size < total)) return "truncated";
+    if (o->gap != (size < total ? head : 0)) return test_text("gap %zu", o->gap);
+    for (i = 0; i < size; i++) {
+        size_t at = i < head ? i : total - size + i;
+        if (o->data[i] != test_pattern(at)) return test_text("byte %zu of %zu", i, size);
+    }
+    return "";
+}
+
+UTEST(talk, keep_first_last_ends_to_the_byte) {
+    static const size_t caps[] = {1, 2, 7, 1000, 65536, 200001};
+    int c, mode, k;
+    for (c = 0; c < 6; c++)
+        for (mode = SBX_KEEP_FIRST; mode <= SBX_KEEP_ENDS; mode++)
+            for (k = 0; k < 4; k++) {
+                size_t cap = caps[c], total = k < 3 ? cap + (size_t)k - 1 : 5 * cap + 70001;
+                size_t size = total < cap ? total : cap, head = size;
+                char text[32];
+                sbx_config config = {0};
+                sbx_result result;
+                if (mode == SBX_KEEP_LAST) head = 0;
+                if (mode == SBX_KEEP_ENDS) head = cap / 2;
+                if (size == total) head = size;
+                snprintf(text, sizeof text, "%zu", total);
+                config.output_bytes = (long long)cap;
+                config.truncate_output = mode;
+                config.contain = SBX_CONTAIN_GROUP;
+                result = RUN_CHILD(&config, "write", text, "0");
+                EXPECT_VERDICT(SBX_OK, result);
+                EXPECT_STREQ_MSG("", ends_flaw(&result.out, head, size, total),
+                                 test_text("mode %d, cap %zu, total %zu", mode, cap, total));
+                sbx_free(&result);
+            }
+}
+
+/* Both streams share the cap, or stderr has its own. */
+UTEST(talk, keep_ends_of_both_streams) {
+    sbx_config config = {0};
+    sbx_result result;
+    config.output_bytes = 10000;
+    config.truncate_output = SBX_KEEP_LAST;
+    result = RUN_CHILD(&config, "write", "50000", "50000");
+    EXPECT_STREQ("", ends_flaw(&result.out, 0, 5000, 50000));
+    EXPECT_STREQ("", ends_flaw(&result.err, 0, 5000, 50000));
+    sbx_free(&result);
+    result = RUN_CHILD(&config, "write", "50000", "1000"); /* what one does not need, the other has */
+    EXPECT_STREQ("", ends_flaw(&result.out, 0, 9000, 50000));
+    EXPECT_STREQ("", ends_flaw(&result.err, 1000, 1000, 1000));
+    sbx_free(&result);
+    config.truncate_output = SBX_KEEP_ENDS;
+    config.error_bytes = 301;
+    result = RUN_CHILD(&config, "write", "50000", "20000");
+    EXPECT_STREQ("", ends_flaw(&result.out, 5000, 10000, 50000));
+    EXPECT_STREQ("", ends_flaw(&result.err, 150, 301, 20000));
+    sbx_free(&result);
+}
+
+/* More than a gigabyte goes by; the header never holds more than the cap and a mebibyte. */
+UTEST(talk, keep_ends_holds_cap_and_a_mebibyte) {
+    sbx_config config = {0};
+    sbx_result result;
+    int mode, slow = getenv("SBX_TEST_SLOW") != NULL;
+    config.output_bytes = 3 * MB;
+    config.timeout_ms = 120000;
+    for (mode = SBX_KEEP_FIRST; mode <= SBX_KEEP_ENDS; mode++) {
+        size_t head = mode == SBX_KEEP_FIRST ? 3 << 20 : mode == SBX_KEEP_LAST ? 0 : 3 << 19;
+        size_t total = slow ? 1100 << 20 : 60 << 20;
+        char text[32];
+        snprintf(text, sizeof text, "%zu", total);
+        config.truncate_output = mode;
+        config.argv = test_child_argv("write", text, "0");
+        test_fail_allocation(0);
+        sbx_run(&config, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        EXPECT_STREQ("", ends_flaw(&result.out, head, 3 << 20, total));
+        EXPECT_TRUE(test_largest_block() <= (size_t)(4 * MB));
+        sbx_free(&result);
+    }
+}
+
+UTEST(talk, error_bytes_is_a_cap_of_its_own) {
+    sbx_config config = {0}, ceiling = {0};
+    sbx_result result;
+    config.output_bytes = 1000;
+    config.error_bytes = 200;
+    result = RUN_CHILD(&config, "write", "1000", "200");
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_TRUE(result.out.size == 1000 && result.err.size == 200);
+    sbx_free(&result);
+    result = RUN_CHILD(&config, "write", "0", "201");
+    EXPECT_VERDICT(SBX_OUTPUT_LIMIT, result);
+    EXPECT_TRUE(result.err.size == 200 && result.err.truncated);
+    sbx_free(&result);
+    config.truncate_output = SBX_KEEP_FIRST;
+    result = RUN_CHILD(&config, "write", "5000", "201");
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_TRUE(result.out.size == 1000 && result.err.size == 200);
+    sbx_free(&result);
+
+    ceiling.error_bytes = 100;
+    sbx_clamp(&config, &ceiling);
+    EXPECT_EQ(100LL, config.error_bytes);
+    config.error_bytes = -7;
+    result = RUN_CHILD(&config, "exit", "0");
+    EXPECT_VERDICT(SBX_NOT_STARTED, result);
+    EXPECT_STREQ("", test_lacks(result.message, "error_bytes"));
+    sbx_free(&result);
+}
+
+/* ==== Steering ================================================================================ */
+
+UTEST(talk, timeout_for_each_move) {
+    sbx_config config = {0};
+    sbx_result result;
+    int i;
+    sbx *box;
+    config.timeout_ms = 60000;
+    config.grace_ms = -1;
+    box = TALK(&config, "cat");
+    ASSERT_TRUE(box != NULL);
+    for (i = 0; i < 5; i++) {
+        EXPECT_EQ(1, sbx_set_timeout(box, LONG_MS));
+        EXPECT_STREQ("", ping(box, "move\n"));
+    }
+    EXPECT_EQ(1, sbx_set_timeout(box, SBX_UNLIMITED));
+    EXPECT_EQ(0, sbx_poll(box, 10));
+    EXPECT_EQ(1, sbx_set_timeout(box, 77));
+    EXPECT_EQ(1, sbx_poll(box, LONG_MS));
+    EXPECT_EQ(0, sbx_set_timeout(box, 1000));
+    EXPECT_EQ((int)SBX_TIMED_OUT, (int)sbx_finish(box, &result));
+    EXPECT_EQ(1, result.certain);
+    EXPECT_STREQ("", test_lacks(result.message, "77 ms"));
+    sbx_free(&result);
+    EXPECT_EQ(0, sbx_set_timeout(NULL, 1));
+}
+
+static void *kill_in_thread(void *box) {
+    test_sleep_ms(20);
+    sbx_kill((sbx *)box);
+    return NULL;
+}
+
+static sbx *volatile killed_by_handler;
+static void kill_in_handler(int number) {
+    (void)number;
+    sbx_kill(killed_by_handler);
+}
+
+/* At once, although it has all the grace and ignores SIGTERM. */
+UTEST(talk, kill_from_a_thread_a_handler_and_in_the_grace) {
+    int way, both;
+    for (both = 0; both < 2; both++)
+        for (way = 0; way < 4; way++) {
+            sbx_config config = {0};
+            sbx_result result;
+            pthread_t thread;
+            long long start;
+            char word[8];
+            sbx *box;
+            config.contain = test_both[both];
+            config.grace_ms = 20000;
+            box = TALK(&config, "ignore", "ignore");
+            ASSERT_TRUE(box != NULL);
+            while (sbx_read(box, SBX_STDOUT, word, 1) == 0) sbx_poll(box, 100);
+            start = test_now_ms();
+            if (way == 1) ASSERT_EQ(0, pthread_create(&thread, NULL, kill_in_thread, box));
+            if (way == 2) {
+                struct sigaction action, old;
+                memset(&action, 0, sizeof action);
+                action.sa_handler = kill_in_handler;
+                killed_by_handler = box;
+                sigaction(SIGUSR2, &action, &old);
+                raise(SIGUSR2);
+                sigaction(SIGUSR2, &old, NULL);
+            }
+            if (way == 3) {
+                sbx_cancel(box);
+                EXPECT_EQ(0, sbx_poll(box, 50));
+            }
+            if (way == 0 || way == 3) sbx_kill(box);
+            while (!sbx_poll(box, LONG_MS)) {
+            }
+            if (way == 1) pthread_join(thread, NULL);
+            EXPECT_EQ((int)SBX_CANCELLED, (int)sbx_finish(box, &result));
+            EXPECT_EQ(SIGKILL, result.signal);
+            EXPECT_TRUE(test_now_ms() - start < 10000);
+            sbx_free(&result);
+        }
+}
+
+UTEST(talk, signal_pid_and_usage) {
+    int both;
+    for (both = 0; both < 2; both++) {
+        sbx_config config = {0};
+        sbx_result result;
+        sbx_usage first, now;
+        char line[1001];
+        sbx *box;
+        config.contain = test_both[both];
+        box = TALK(&config, "cat");
+        ASSERT_TRUE(box != NULL);
+        EXPECT_TRUE(sbx_pid(box) > 0 && sbx_pid(box) != getpid() && kill(sbx_pid(box), 0) == 0);
+        sbx_get_usage(box, &first);
+        EXPECT_TRUE(first.wall_us >= 0 && first.output_bytes == 0);
+        memset(line, 'y', 1000);
+        line[1000] = 0;
+        EXPECT_STREQ("", ping(box, line));
+        sbx_get_usage(box, &now);
+        EXPECT_TRUE(now.wall_us > first.wall_us && now.cpu_us >= first.cpu_us);
+        EXPECT_EQ(1000LL, now.output_bytes); /* taken or not */
+        if (test_has_watch()) {
+            EXPECT_TRUE(now.memory_bytes > 0 && now.peak_bytes >= now.memory_bytes);
+            EXPECT_EQ(1, now.processes);
+        }
+        EXPECT_EQ(0, sbx_signal(box, 0));
+        EXPECT_EQ(1, sbx_signal(box, SIGUSR1));
+        EXPECT_EQ(1, sbx_poll(box, LONG_MS));
+        EXPECT_EQ(0, sbx_signal(box, SIGUSR1));
+        EXPECT_EQ(0, sbx_pid(box));
+        sbx_get_usage(box, &now);
+        EXPECT_EQ(1000LL, now.output_bytes);
+        EXPECT_EQ((int)SBX_CRASHED, (int)sbx_finish(box, &result));
+        EXPECT_EQ(SIGUSR1, result.signal);
+        sbx_free(&result);
+    }
+    EXPECT_EQ(0, sbx_pid(NULL));
+    EXPECT_EQ(0, sbx_signal(NULL, SIGTERM));
+}
+
+UTEST(talk, start_call_many_at_once) {
+    enum { CALLS = 20 };
+    sbx *box[CALLS];
+    char ret[CALLS][64];
+    sbx_config config = {0};
+    sbx_result result;
+    int i;
+    NEED_CALL();
+    memset(ret, 0, sizeof ret);
+    config.timeout_ms = LONG_MS;
+    for (i = 0; i < CALLS; i++) {
+        config.contain = test_both[i % 2];
+        box[i] = sbx_start_call(&config, test_fn_sevens, NULL, ret[i], sizeof ret[i], &result);
+        ASSERT_TRUE(box[i] != NULL);
+    }
+    for (i = 0; i < CALLS; i++) {
+        EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box[i], &result));
+        EXPECT_TRUE(ret[i][0] == 7 && ret[i][63] == 7);
+        sbx_free(&result);
+    }
+    EXPECT_TRUE(sbx_start_call(&config, NULL, NULL, NULL, 0, &result) == NULL);
+    EXPECT_VERDICT(SBX_NOT_STARTED, result);
+    config.cwd = "/nowhere/at/all";
+    EXPECT_TRUE(sbx_start_call(&config, test_fn_seven, NULL, ret[0], 4, &result) == NULL);
+    EXPECT_VERDICT(SBX_NOT_STARTED, result);
+    EXPECT_EQ((int)SBX_STEP_CWD, (int)result.step);
+}
+
+/* ==== Starting ================================================================================ */
+
+UTEST(talk, name_in_messages_without_control_characters) {
+    sbx_config config = {0};
+    sbx_result result;
+    const unsigned char *c;
+    config.name = "bot\n\x1b[31m\xc2\x9b\xe2\x80\xae\x7f 7";
+    result = RUN_CHILD(&config, "exit", "3");
+    EXPECT_STREQ("", test_lacks(result.message, "bot"));
+    EXPECT_TRUE(strstr(result.message, "child") == NULL);
+    for (c = (const unsigned char *)result.message; *c; c++)
+        EXPECT_TRUE(*c >= 32 && *c < 127); /* of these, none is left */
+    sbx_free(&result);
+}
+
+static const char *passes_descriptors(void *arg) {
+    static const int at[3][3] = {{5, 4, 3}, {4, 5, 3}, {700, 3, 900}};
+    int row, i, many[61], both = *(int *)arg;
+    sbx_config config = {0};
+    sbx_result result;
+    for (row = 0; row < 3; row++) {
+        int list[4] = {0, 0, 0, -1};
+        for (i = 0; i < 3; i++) { /* a pipe with one letter in it, at a number of our choice */
+            int ends[2], up;
+            TEST_MUST(pipe(ends) == 0 && write(ends[1], &"abc"[i], 1) == 1);
+            up = fcntl(ends[0], F_DUPFD, 1000);
+            close(ends[0]);
+            close(ends[1]);
+            list[i] = up;
+        }
+        for (i = 0; i < 3; i++) {
+            TEST_MUST(dup2(list[i], at[row][i]) == at[row][i]);
+            close(list[i]);
+            list[i] = at[row][i];
+        }
+        config.contain = test_both[both];
+        config.command = "cat <&3; cat <&4; cat <&5; (: <&6) 2>/dev/null || echo .";
+        config.pass_fds = list;
+        TEST_MUST(sbx_run(&config, &result) == SBX_OK);
+        if (strcmp(result.out.data, "abc.\n") != 0) return test_text("'%s'", result.out.data);
+        sbx_free(&result);
+        for (i = 0; i < 3; i++) TEST_MUST(close(list[i]) == 0); /* they are still the host's */
+    }
+
+    for (i = 0; i < 60; i++) many[i] = open("/dev/null", O_RDONLY);
+    many[60] = -1;
+    config.pass_fds = many;
+    config.command = "test -e /dev/fd/62 && test -e /dev/fd/3 && ! test -e /dev/fd/63";
+    TEST_MUST(sbx_run(&config, &result) == SBX_OK);
+    sbx_free(&result);
+    many[1] = 5000; /* not open */
+    TEST_MUST(sbx_run(&config, &result) == SBX_NOT_STARTED);
+    if (!strstr(result.message, "pass_fds")) return test_text("%s", result.message);
+    return "";
+}
+
+UTEST(talk, pass_fds_in_order_whatever_their_numbers) {
+    int both;
+    for (both = 0; both < 2; both++)
+        EXPECT_STREQ("", test_in_copy(passes_descriptors, &both));
+}
+
+static const char *copies_variables(void *arg) {
+    const char *list[] = {"SBX_TALK_BARE", "SBX_TALK_NOT_THERE", "SBX_TALK_SET=1", NULL};
+    sbx_config config = {0};
+    sbx_result result;
+    (void)arg;
+    setenv("SBX_TALK_BARE", "from the host", 1);
+    setenv("SBX_TALK_SECRET", "of the host", 1);
+    setenv("PATH", "/usr/bin:/bin", 1);
+    config.argv = test_child_argv("env");
+    config.env = list;
+    TEST_MUST(sbx_run(&config, &result) == SBX_OK);
+    if (strcmp(result.out.data, "SBX_TALK_BARE=from the host\nSBX_TALK_SET=1\n") != 0)
+        return test_text("'%s'", result.out.data);
+    sbx_free(&result);
+    config.env = NULL;
+    TEST_MUST(sbx_run(&config, &result) == SBX_OK);
+    if (strcmp(result.out.data, "PATH=/usr/bin:/bin\n") != 0)
+        return test_text("'%s'", result.out.data);
+    return "";
+}
+
+UTEST(talk, env_bare_names_and_null) {
+    EXPECT_STREQ("", test_in_copy(copies_variables, NULL));
+}
+
+static volatile int stop_now;
+static void set_stop(int number) {
+    (void)number;
+    stop_now = 1;
+}
+
+/* Wherever in sbx_run the handler comes, the run ends. One that gets lost is timed out. */
+static const char *stops_from_a_handler(void *arg) {
+    struct sigaction action;
+    int i;
+    (void)arg;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = set_stop;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &action, NULL);
+    for (i = 0; i < 60; i++) {
+        struct itimerval soon = {{0, 0}, {0, 0}};
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("sleep");
+        config.contain = test_both[i % 2];
+        config.grace_ms = -1;
+        config.timeout_ms = LONG_MS;
+        config.stop = &stop_now;
+        stop_now = 0;
+        soon.it_value.tv_usec = 100 + 211 * i;
+        setitimer(ITIMER_REAL, &soon, NULL);
+        sbx_run(&config, &result);
+        if (result.verdict != SBX_CANCELLED) return test_text("%d: %s", i, result.message);
+        sbx_free(&result);
+    }
+    return "";
+}
+
+UTEST(talk, stop_from_a_handler_is_never_missed) {
+    EXPECT_STREQ("", test_in_copy(stops_from_a_handler, NULL));
+}
+
+/* ==== Bots ==================================================================================== */
+
+/* One that answers, one that floods, one that never answers; a new one when its game is over. */
+static const char *plays(long moves) {
+    static const char *const kinds[3][4] = {
+        {NULL, "cat", NULL}, {NULL, "flood", "out", NULL}, {NULL, "sleep", NULL}};
+    static const sbx_verdict ends[3] = {SBX_OK, SBX_OUTPUT_LIMIT, SBX_TIMED_OUT};
+    sbx *bots[3] = {NULL, NULL, NULL};
+    long blocks = test_live_blocks(), move;
+    int fds = test_count_fds(), k, over[3] = {0, 0, 0};
+    for (move = 0; move < moves; move++)
+        for (k = 0; k < 3; k++) {
+            sbx_result result;
+            if (!bots[k] && (k == 0 || move % 20 == 0)) {
+                const char *argv[4];
+                sbx_config config = {0};
+                memcpy(argv, kinds[k], sizeof argv);
+                argv[0] = test_child();
+                config.output_bytes = 50000;
+                config.grace_ms = -1;
+                config.contain = test_both[move % 2];
+                bots[k] = talk(&config, argv);
+                TEST_MUST(bots[k] != NULL);
+            }
+            if (!bots[k]) continue;
+            if (k == 0) MUST_BE_WELL(ping(bots[k], "your move\n"));
+            if (k != 0) sbx_write(bots[k], "your move\n", 10);
+            if (k == 2) sbx_set_timeout(bots[k], 5);
+            while (k != 0 && !sbx_poll(bots[k], LONG_MS)) {
+            }
+            if (k == 0 && move % 100 != 99 && move != moves - 1) continue;
+            sbx_finish(bots[k], &result);
+            if (result.verdict != ends[k]) return test_text("%d: %s", k, result.message);
+            sbx_free(&result);
+            bots[k] = NULL;
+            over[k]++;
+        }
+    TEST_MUST(over[0] > 0 && over[1] > 0 && over[2] > 0);
+    TEST_MUST(test_live_blocks() == blocks && test_count_fds() == fds);
+    return "";
+}
+
+UTEST(talk, bots_of_three_kinds) {
+    EXPECT_STREQ("", plays(300));
+}
+
+UTEST(talk, slow_bots_of_three_kinds_for_10000_moves) {
+    if (!getenv("SBX_TEST_SLOW")) UTEST_SKIP("takes a while: make check");
+    EXPECT_STREQ("", plays(10000));
+}
+
+/* ==== Many boxes ============================================================================== */
+
+enum { MANY = 40 };
+
+/* So many cats. */
+static const char *start_many(sbx **boxes, int count, sbx_contain contain) {
+    int i;
+    for (i = 0; i < count; i++) {
+        sbx_config config = {0};
+        config.contain = contain;
+        boxes[i] = TALK(&config, "cat");
+        TEST_MUST(boxes[i] != NULL);
+    }
+    return "";
+}
+
+/* Whichever ends is found where it stands, however the host keeps its table; in between the boxes
+   are polled alone, and in two halves. */
+static const char *ends_in_turn(int way) {
+    sbx *boxes[MANY];
+    int left = MANY, i, fds = test_count_fds();
+    long blocks = test_live_blocks();
+    char byte;
+    MUST_BE_WELL(start_many(boxes, MANY, test_both[way % 2]));
+    while (left > 0) {
+        sbx_result result;
+        int which = (7 * left + 3) % left, found;
+        sbx *wanted = boxes[which];
+        TEST_MUST(sbx_poll_any(boxes, left, 0) == -1);
+        if (left % 5 == 0) sbx_poll(boxes[left - 1], 0);
+        if (left % 7 == 0) sbx_poll_any(boxes, left / 2, 0);
+        TEST_MUST(sbx_read(wanted, SBX_STDOUT, &byte, 1) == 0);
+        TEST_MUST(sbx_write(wanted, "z", 1) == 1);
+        TEST_MUST(sbx_poll_any(boxes, left, -1) == -1); /* for what is to be read */
+        TEST_MUST(sbx_read(wanted, SBX_STDOUT, &byte, 1) == 1 && byte == 'z');
+        sbx_close_input(wanted);
+        while ((found = sbx_poll_any(boxes, left, LONG_MS)) < 0) {
+        }
+        TEST_MUST(found == which);
+        TEST_MUST(sbx_finish(wanted, &result) == SBX_OK && result.out.total == 1);
+        sbx_free(&result);
+        left--;
+        if (way < 2) boxes[which] = boxes[left];
+        else
+            for (i = which; i < left; i++) boxes[i] = boxes[i + 1];
+    }
+    TEST_MUST(test_count_fds() == fds && test_live_blocks() == blocks);
+    return "";
+}
+
+UTEST(talk, many_end_in_turn) {
+    int way;
+    for (way = 0; way < 4; way++) EXPECT_STREQ("", ends_in_turn(way));
+}
+
+/* One that floods, one that is timed out, one whose output is full, among many that are quiet. */
+UTEST(talk, many_and_their_limits) {
+    sbx *boxes[MANY];
+    sbx_config config = {0};
+    sbx_result result;
+    int i, found;
+    test_host before;
+    test_host_save(&before);
+    EXPECT_STREQ("", start_many(boxes, MANY - 3, SBX_CONTAIN_GROUP));
+    config.grace_ms = -1;
+    config.timeout_ms = 300;
+    boxes[MANY - 3] = TALK(&config, "sleep");
+    config.timeout_ms = LONG_MS;
+    boxes[MANY - 2] = TALK(&config, "flood", "err");
+    boxes[MANY - 1] = TALK(&config, "sleep");
+    for (i = 0; i < MANY; i++) ASSERT_TRUE(boxes[i] != NULL);
+    EXPECT_EQ(-1, sbx_poll_any(boxes, MANY, 0));
+    sbx_cancel(boxes[MANY - 1]);
+    for (i = 0; i < 3; i++) {
+        while ((found = sbx_poll_any(boxes, MANY, LONG_MS)) < 0) {
+        }
+        EXPECT_TRUE(found >= MANY - 3);
+        sbx_finish(boxes[found], &result);
+        EXPECT_VERDICT(found == MANY - 3   ? SBX_TIMED_OUT
+                       : found == MANY - 2 ? SBX_OUTPUT_LIMIT
+                                           : SBX_CANCELLED,
+                       result);
+        sbx_free(&result);
+        boxes[found] = NULL;
+    }
+    for (i = 0; i < MANY - 3; i++) EXPECT_EQ((int)SBX_OK, (int)sbx_finish(boxes[i], NULL));
+    EXPECT_STREQ("", test_host_diff(&before));
+}
+
+static int readable(int fd, int ms) {
+    struct pollfd one;
+    one.fd = fd;
+    one.events = POLLIN;
+    return poll(&one, 1, ms) == 1;
+}
+
+/* One descriptor for a loop of the host's own, for few boxes and for many. */
+UTEST(talk, many_watched_with_one_descriptor) {
+    int count;
+    test_host before;
+    test_host_save(&before);
+    for (count = 1; count <= MANY; count += MANY - 1) {
+        sbx *boxes[MANY];
+        long long wait_ms = -5;
+        int fd, i, found = -1;
+        EXPECT_STREQ("", start_many(boxes, count, SBX_CONTAIN_GROUP));
+        EXPECT_EQ(-1, sbx_poll_any(boxes, count, 0));
+        fd = sbx_get_watch_any(boxes, count, &wait_ms);
+        EXPECT_TRUE(wait_ms >= 0 && wait_ms <= LONG_MS);
+        if (test_is_portable()) EXPECT_EQ(-1, fd);
+        else {
+            ASSERT_TRUE(fd > 2);
+            EXPECT_EQ(0, readable(fd, 0));
+            EXPECT_EQ(1LL, sbx_write(boxes[count - 1], "x", 1));
+            EXPECT_TRUE(readable(fd, LONG_MS));
+            EXPECT_EQ(-1, sbx_poll_any(boxes, count, 0));
+            EXPECT_EQ(0, readable(fd, 0)); /* it has been read, if by nobody but the box */
+        }
+        sbx_close_input(boxes[0]);
+        while (found < 0) {
+            fd = sbx_get_watch_any(boxes, count, &wait_ms);
+            if (fd >= 0) EXPECT_TRUE(readable(fd, (int)wait_ms) || wait_ms < LONG_MS);
+            found = sbx_poll_any(boxes, count, 0);
+            if (fd < 0) test_sleep_ms(1);
+        }
+        EXPECT_EQ(0, found);
+        sbx_get_watch_any(boxes, count, &wait_ms);
+        EXPECT_EQ(0LL, wait_ms);
+        for (i = 0; i < count; i++) EXPECT_EQ((int)SBX_OK, (int)sbx_finish(boxes[i], NULL));
+    }
+    EXPECT_STREQ("", test_host_diff(&before));
+}
+
+/* No descriptor is left for what the many would share: it goes on without. */
+static const char *has_no_descriptor_left(void *arg) {
+    sbx *boxes[MANY];
+    struct rlimit files;
+    int i, left = MANY, extra[1024], used = 0;
+    (void)arg;
+    MUST_BE_WELL(start_many(boxes, MANY, SBX_CONTAIN_GROUP));
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = 512;
+    setrlimit(RLIMIT_NOFILE, &files);
+    while (used < 1024 && (extra[used] = open("/dev/null", O_RDONLY)) >= 0) used++;
+    TEST_MUST(used > 0 && errno == EMFILE);
+    for (i = 0; i < MANY; i++) sbx_close_input(boxes[i]);
+    while (left > 0) {
+        i = sbx_poll_any(boxes, MANY, LONG_MS);
+        if (i < 0) continue;
+        TEST_MUST(sbx_finish(boxes[i], NULL) == SBX_OK);
+        boxes[i] = NULL;
+        left--;
+    }
+    return "";
+}
+
+UTEST(talk, many_without_a_descriptor_left) {
+    EXPECT_STREQ("", test_in_copy(has_no_descriptor_left, NULL));
+}
+
+/* Boxes that were polled together go to two threads, which poll and finish theirs at one time. */
+static void *finishes_its_half(void *half) {
+    sbx **boxes = (sbx **)half;
+    int left = MANY / 2, i;
+    for (i = 0; i < MANY / 2; i++) sbx_close_input(boxes[i]);
+    while (left > 0) {
+        i = sbx_poll_any(boxes, left, LONG_MS);
+        if (i < 0) continue;
+        if (sbx_finish(boxes[i], NULL) != SBX_OK) return (void *)"not ok";
+        boxes[i] = boxes[--left];
+    }
+    return NULL;
+}
+
+UTEST(talk, many_go_to_two_threads) {
+    int round;
+    test_host before;
+    test_host_save(&before);
+    for (round = 0; round < 3; round++) {
+        sbx *boxes[MANY];
+        pthread_t thread;
+        void *flaw = NULL;
+        EXPECT_STREQ("", start_many(boxes, MANY, SBX_CONTAIN_GROUP));
+        EXPECT_EQ(-1, sbx_poll_any(boxes, MANY, 0));
+        ASSERT_EQ(0, pthread_create(&thread, NULL, finishes_its_half, boxes));
+        EXPECT_TRUE(finishes_its_half(boxes + MANY / 2) == NULL);
+        pthread_join(thread, &flaw);
+        EXPECT_TRUE(flaw == NULL);
+    }
+    EXPECT_STREQ("", test_host_diff(&before));
+}
