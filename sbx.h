@@ -6650,10 +6650,20 @@ static int sbx__add_program_dir(sbx__plan *p, sbx_result *r) {
     return ok;
 }
 
+/* In a group there is no root to put it in: it gets its rule at once. A file takes only the rights
+   of files. */
+static void sbx__allow_system_path(sbx__plan *p, int dir, const char *name, unsigned access) {
+    int fd = openat(dir, name, SBX__O_PATH | O_CLOEXEC);
+    if (fd < 0) return;
+    if (!sbx__add_rule(p->policy.ruleset, fd, access) && errno == EINVAL)
+        sbx__add_rule(p->policy.ruleset, fd, access & SBX__ON_FILES);
+    close(fd);
+}
+
 /* One of the system's paths, from the directory where the walk `dir` is. Most are plain names, and
    links into /usr, for which one look is enough. */
 static void sbx__add_system_path(sbx__plan *p, const sbx__walk *dir, const char *name,
-                                 sbx__spot_kind kind, unsigned access) {
+                                 sbx__spot_kind kind) {
     sbx__plan_policy *q = &p->policy;
     const char *into;
     struct stat st;
@@ -6662,12 +6672,12 @@ static void sbx__add_system_path(sbx__plan *p, const sbx__walk *dir, const char 
     if (fstatat(dir->at, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return;
     if (strlen(dir->real) + strlen(name) + 2 > sizeof w.real) return;
     strcat(strcat(strcpy(w.real, dir->real), *dir->real ? "/" : ""), name);
-    if (p->in_tree && !S_ISLNK(st.st_mode) && !strchr(name, '/')) {
+    if (!S_ISLNK(st.st_mode) && !strchr(name, '/')) {
         sbx__note(q, kind, w.real, NULL);
         if (!q->no_memory) q->spots[q->count - 1].file = !S_ISDIR(st.st_mode);
         return;
     }
-    if (p->in_tree && S_ISLNK(st.st_mode) && !strchr(name, '/')) {
+    if (S_ISLNK(st.st_mode) && !strchr(name, '/')) {
         n = readlinkat(dir->at, name, w.rest, sizeof w.rest - 1);
         w.rest[n > 0 ? n : 0] = 0;
         into = w.rest + strspn(w.rest, "./");
@@ -6680,11 +6690,8 @@ static void sbx__add_system_path(sbx__plan *p, const sbx__walk *dir, const char 
     strcpy(w.real, dir->real);
     w.at = fcntl(dir->at, F_DUPFD_CLOEXEC, 3);
     if (sbx__walk_path(q, &w, name) && fstat(w.at, &st) == 0) {
-        int file = !S_ISDIR(st.st_mode);
         sbx__note(q, kind, w.real, NULL);
-        if (!q->no_memory) q->spots[q->count - 1].file = file;
-        /* In a group there is no root to put it in: it gets its rule at once. */
-        if (!p->in_tree) sbx__add_rule(q->ruleset, w.at, file ? access & SBX__ON_FILES : access);
+        if (!q->no_memory) q->spots[q->count - 1].file = !S_ISDIR(st.st_mode);
     }
     sbx__close(&w.at);
 }
@@ -6696,9 +6703,10 @@ static void sbx__add_system(sbx__plan *p, const char *const *list, sbx__spot_kin
     int i;
     dir.at = -1;
     for (i = 0; list[i]; i++) {
-        if (*list[i] != '/') {
-            if (dir.at >= 0) sbx__add_system_path(p, &dir, list[i], kind, access);
-        } else if (!sbx__walk_path(&p->policy, &dir, list[i])) {
+        if (*list[i] != '/' && dir.at >= 0) {
+            if (p->in_tree) sbx__add_system_path(p, &dir, list[i], kind);
+            else sbx__allow_system_path(p, dir.at, list[i], access);
+        } else if (*list[i] == '/' && !sbx__walk_path(&p->policy, &dir, list[i])) {
             sbx__close(&dir.at);
         }
     }
