@@ -282,8 +282,9 @@ static const box_kind kinds[] = {
     {"busy", "while :; do :; done", SBX_CPU_LIMIT, -1, little_cpu},
     {"lost way", "exit 0", SBX_NOT_STARTED, -1, nowhere},
 };
-enum { KINDS = sizeof kinds / sizeof *kinds, OTHERS = 4, ALL = KINDS + OTHERS };
-static const char *const other_names[OTHERS] = {"echo", "cancelled", "function", "policy"};
+enum { KINDS = sizeof kinds / sizeof *kinds, OTHERS = 6, ALL = KINDS + OTHERS };
+static const char *const other_names[OTHERS] = {"echo", "cancelled", "function",
+                                                "read", "code",      "policy"};
 
 static long mixed_count[ALL], mixed_wrong[ALL];
 static long long mixed_end; /* by the clock that only goes forward */
@@ -317,13 +318,23 @@ static int mixed_echo(sbx_config *c, unsigned *random, char *why, size_t room) {
     static const char *const argv[] = {"cat", NULL};
     size_t size = below(random, 200000), i;
     char *bytes = (char *)malloc(size + 1);
+    static const int passed[] = {0, 2, -1};
     sbx_result r;
+    sbx *box;
     int wrong;
     for (i = 0; i < size; i++) bytes[i] = (char)(i * 7 + size);
     c->argv = argv;
     c->input = bytes;
     c->input_size = size;
-    sbx_run(c, &r);
+    c->pass_fds = below(random, 2) ? passed : NULL;
+    if (below(random, 2)) {
+        box = sbx_start(c, &r);
+        memset(bytes, 0, size); /* a box beside the host has its own copy */
+        if (box) sbx_finish(box, &r);
+        for (i = 0; i < size; i++) bytes[i] = (char)(i * 7 + size);
+    } else {
+        sbx_run(c, &r);
+    }
     wrong = is_wrong(&r, SBX_OK, 0, why, room);
     if (!wrong && (r.out.size != size || memcmp(r.out.data, bytes, size) != 0)) {
         wrong = 1;
@@ -355,6 +366,42 @@ static int mixed_cancel(sbx_config *c, unsigned *random, char *why, size_t room)
     return wrong;
 }
 
+/* What it writes is taken out while it runs. */
+static int mixed_read(sbx_config *c, unsigned *random, char *why, size_t room) {
+    char bytes[5000];
+    long long n = 0, taken = 0;
+    sbx_result r;
+    sbx *box;
+    int wrong;
+    c->command = "head -c 1000000 /dev/zero; exit 6";
+    c->output_bytes = 600000 + below(random, 1000); /* less than all: what is taken counts no more */
+    box = sbx_start(c, &r);
+    while (box && n >= 0) {
+        n = sbx_read(box, SBX_STDOUT, bytes, sizeof bytes);
+        if (n > 0) taken += n;
+        if (n == 0) sbx_poll(box, 100);
+    }
+    if (box) sbx_finish(box, &r);
+    wrong = is_wrong(&r, SBX_EXITED, 6, why, room);
+    if (!wrong && taken != 1000000) {
+        wrong = 1;
+        snprintf(why, room, "%lld bytes were read", taken);
+    }
+    sbx_free(&r);
+    return wrong;
+}
+
+static int mixed_code(sbx_config *c, unsigned *random, char *why, size_t room) {
+    static const char text[] = "echo it runs\nexit 9\n";
+    sbx_result r;
+    int wrong;
+    (void)random;
+    sbx_run_code(c, "sh", text, sizeof text - 1, &r);
+    wrong = is_wrong(&r, SBX_EXITED, 9, why, room);
+    sbx_free(&r);
+    return wrong;
+}
+
 static int mixed_function(void *arg, void *ret, size_t size) {
     int how = *(int *)arg;
     memset(ret, 7, size);
@@ -368,7 +415,13 @@ static int mixed_call(sbx_config *c, unsigned *random, char *why, size_t room) {
     int how = (int)below(random, 3), wrong;
     char ret[64];
     sbx_result r;
-    sbx_call(c, mixed_function, &how, ret, sizeof ret, &r);
+    sbx *box;
+    if (below(random, 2)) {
+        box = sbx_start_call(c, mixed_function, &how, ret, sizeof ret, &r);
+        if (box) sbx_finish(box, &r);
+    } else {
+        sbx_call(c, mixed_function, &how, ret, sizeof ret, &r);
+    }
     wrong = is_wrong(&r, wanted[how], -1, why, room);
     sbx_free(&r);
     return wrong;
@@ -402,6 +455,8 @@ static void *mixed_thread(void *arg) {
         else if (which == KINDS) wrong = mixed_echo(&c, &random, why, sizeof why);
         else if (which == KINDS + 1) wrong = mixed_cancel(&c, &random, why, sizeof why);
         else if (which == KINDS + 2) wrong = mixed_call(&c, &random, why, sizeof why);
+        else if (which == KINDS + 3) wrong = mixed_read(&c, &random, why, sizeof why);
+        else if (which == KINDS + 4) wrong = mixed_code(&c, &random, why, sizeof why);
         else if (has_policy) wrong = mixed_policy(&c, &random, why, sizeof why);
         else continue;
         __atomic_add_fetch(&mixed_count[which], 1, __ATOMIC_RELAXED);

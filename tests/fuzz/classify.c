@@ -22,6 +22,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (e.saw & SBX_SAW_START_FAILED) PROMISE(verdict == SBX_NOT_STARTED);
     if (verdict == SBX_NOT_STARTED) PROMISE(e.saw & SBX_SAW_START_FAILED);
     if (verdict == SBX_OK) PROMISE(e.exit_code == 0 && e.signal == 0);
+    if (verdict == SBX_OK) PROMISE(!(e.saw & (SBX_SAW_NO_RESULT | SBX_SAW_NO_STATUS)));
+    if ((e.saw & (SBX_SAW_CANCEL | SBX_SAW_START_FAILED)) == SBX_SAW_CANCEL)
+        PROMISE(verdict == SBX_CANCELLED);
+    if (e.saw & SBX_SAW_BLIND && (verdict == SBX_OK || verdict == SBX_EXITED)) PROMISE(!certain);
     if (verdict == SBX_CANCELLED) PROMISE(e.saw & SBX_SAW_CANCEL);
     if (verdict == SBX_TIMED_OUT) PROMISE(e.saw & SBX_SAW_DEADLINE);
     if (verdict == SBX_OUTPUT_LIMIT) PROMISE(e.saw & SBX_SAW_OUTPUT_CAP);
