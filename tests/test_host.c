@@ -1339,7 +1339,7 @@ static const char *watches_without_memory(void *arg) {
         for (nth = 1; nth < 12; nth++) {
             sbx_config config = {0};
             sbx_result result;
-            config.argv = test_child_argv("memory", "own", "25", "2", "3000");
+            config.argv = test_child_argv("memory", "own", "25", "2", "15000"); /* until seen */
             config.out = config.err = SBX_DISCARD;
             config.contain = contain[i];
             config.memory_bytes = 32 * MB;
