@@ -6613,12 +6613,16 @@ static int sbx__add_named(sbx__plan *p, const char *const *paths, int write, sbx
         spot = sbx__walk_from_here(q, &w, paths[i]) ? sbx__add_tree(p, &w) : NULL;
         error = errno;
         sbx__close(&w.at);
+        if (q->no_memory) return sbx__no_memory(r, "the policy");
         if (!spot)
             return sbx__refuse(r, SBX_STEP_POLICY, error, "policy.%s[%d] = \"%s\": %s",
                                write ? "write" : "read", i,
                                sbx__plain(shown, sizeof shown, paths[i]), strerror(error));
         spot->write = write;
-        if (write && !spot->file && !q->home) q->home = sbx__paste("HOME=/", spot->at);
+        if (write && !spot->file && !q->home) {
+            q->home = sbx__paste("HOME=/", spot->at);
+            q->no_memory |= !q->home;
+        }
     }
     return 1;
 }
