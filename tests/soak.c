@@ -373,8 +373,9 @@ static int mixed_read(sbx_config *c, unsigned *random, char *why, size_t room) {
     sbx_result r;
     sbx *box;
     int wrong;
-    c->command = "head -c 1000000 /dev/zero; exit 6";
-    c->output_bytes = 600000 + below(random, 1000); /* less than all: what is taken counts no more */
+    c->command = "head -c 6000000 /dev/zero; exit 6";
+    c->output_bytes =
+        3000000 + below(random, 1000); /* less than all: what is taken counts no more */
     box = sbx_start(c, &r);
     while (box && n >= 0) {
         n = sbx_read(box, SBX_STDOUT, bytes, sizeof bytes);
@@ -383,7 +384,7 @@ static int mixed_read(sbx_config *c, unsigned *random, char *why, size_t room) {
     }
     if (box) sbx_finish(box, &r);
     wrong = is_wrong(&r, SBX_EXITED, 6, why, room);
-    if (!wrong && taken != 1000000) {
+    if (!wrong && taken != 6000000) {
         wrong = 1;
         snprintf(why, room, "%lld bytes were read", taken);
     }
