@@ -242,7 +242,12 @@ format) format ;;
 tidy) tidy ;;
 treesoak) treesoak ;;
 slow) slow ;;
-qemu) sh tests/qemu/run.sh || failed=1 ;;
+qemu)
+    sh tests/qemu/run.sh || failed=1
+    echo "-- the same kernel without Landlock"
+    SBX_QEMU_APPEND=lsm=capability sh tests/qemu/run.sh 'policy.root*' 'policy.a48*' 'policy.a50*' \
+        'policy.enf*' 'policy.probe*' || failed=1
+    ;;
 cppcheck) cppcheck_header ;;
 soak) soak ;;
 valgrind) valgrind_soak ;;

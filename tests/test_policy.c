@@ -1688,7 +1688,7 @@ UTEST(policy, kill_on_denied_is_not_dodged_by_signals) {
     NEEDS_POLICY();
     policy.kill_on_denied = 1;
     for (contain = SBX_CONTAIN_AUTO; contain <= SBX_CONTAIN_GROUP; contain++)
-        for (i = 0; i < 24; i++) {
+        for (i = 0; i < 12; i++) {
             config.contain = (sbx_contain)contain;
             config.argv = set_argv("dodge", times[i % 6], i % 4 ? "itself" : "child");
             TEST_RUN(&config, &result);

@@ -14,7 +14,7 @@ set -u
 umask 022 # what is copied has to be readable for the ordinary user inside
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
-SECONDS_INSIDE=${SBX_QEMU_SECONDS:-600}
+SECONDS_INSIDE=${SBX_QEMU_SECONDS:-1500}
 dir=$BUILD/qemu
 root=$dir/root
 log=$dir/console.txt
