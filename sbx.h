@@ -470,7 +470,8 @@ SBX_API void sbx_close_input(sbx *box);
 
 /* Takes captured bytes out of the box: how many, 0 = none yet, -1 = the stream has ended and all
    were taken. What was taken is not in the result, but in its total, and no longer counts for
-   output_bytes. Bytes come into the box while it is polled. */
+   output_bytes. Bytes come into the box while it is polled. The last bytes that SBX_KEEP_LAST and
+   SBX_KEEP_ENDS are for are known at the end only: they are in the result. */
 SBX_API long long sbx_read(sbx *box, sbx_stream stream, void *to, size_t room);
 
 /* Steering it. The answer is 0 if it has ended, else 1. */
@@ -876,8 +877,9 @@ typedef struct sbx__stream {         /* stdout or stderr, as far as they are kep
     long long counted;               /* bytes that count for the cap */
     int truncated, busy;             /* bytes were dropped; it has filled its pipe once */
     int failed;                      /* errno of a read, or ENOMEM: from here on nothing is kept */
-    char *ring;                      /* SBX_KEEP_LAST, _ENDS: what comes later goes round here: */
-    size_t ring_size, ring_at, ring_end; /* newest byte before ring_at; older ones up to ring_end */
+    size_t ring_size, ring_at, ring_end; /* SBX_KEEP_LAST, _ENDS: later bytes go round behind the
+                                        kept ones; newest before ring_at, oldest up to ring_end */
+    unsigned long long ring_total;   /* bytes that went there */
 } sbx__stream;
 
 /* ---- what the wings have in the plan and in the box; touched by nobody else ---- */
@@ -2588,26 +2590,29 @@ static size_t sbx__room(sbx *b, int i) {
     return size - end - 1;
 }
 
+static char *sbx__ring_start(const sbx__stream *s) { return s->data + s->taken + s->size; }
+
 /* Room in the ring, always a chunk in one piece. It grows to the cap and some chunks; then the
    oldest bytes are written over. Between ring_at and ring_end stand those of the last round. */
 static size_t sbx__ring_room(sbx *b, int i) {
     sbx__stream *s = &b->stream[i];
-    size_t most = sbx__ring_cap(b, i) + 4 * SBX__CHUNK, size = s->ring_size;
-    char *ring;
+    size_t most = sbx__ring_cap(b, i) + 4 * SBX__CHUNK, size = 2 * s->ring_size;
+    char *data;
     if (s->failed) return 0;
-    if (size - s->ring_at >= SBX__CHUNK) return size - s->ring_at;
-    if (size < most && s->ring_end == 0) {
-        size = size ? 2 * size : 2 * SBX__CHUNK;
+    if (s->ring_size >= s->ring_at + SBX__CHUNK) return s->ring_size - s->ring_at;
+    if (s->ring_size < most && s->ring_end == 0) {
+        if (size < 2 * SBX__CHUNK) size = 2 * SBX__CHUNK;
         if (size > most) size = most;
-        ring = (char *)SBX_REALLOC(s->ring, size);
-        if (!ring) return 0;
-        s->ring = ring;
+        data = (char *)SBX_REALLOC(s->data, s->taken + s->size + size + 1);
+        if (!data) return 0;
+        s->data = data;
+        s->capacity = s->taken + s->size + size + 1;
         s->ring_size = size;
-        if (size - s->ring_at >= SBX__CHUNK) return size - s->ring_at;
+        if (size >= s->ring_at + SBX__CHUNK) return size - s->ring_at;
     }
     s->ring_end = s->ring_at;
     s->ring_at = 0;
-    return size;
+    return s->ring_size;
 }
 
 /* How many bytes the ring still knows. */
@@ -2615,26 +2620,26 @@ static size_t sbx__ring_holds(const sbx__stream *s) {
     return s->ring_end > s->ring_at ? s->ring_end : s->ring_at;
 }
 
-/* The last n bytes of the ring, in order. */
-static void sbx__ring_copy(const sbx__stream *s, char *to, size_t n) {
-    size_t fresh = n < s->ring_at ? n : s->ring_at, old = n - fresh;
-    if (old) memcpy(to, s->ring + s->ring_end - old, old);
-    if (fresh) memcpy(to + old, s->ring + s->ring_at - fresh, fresh);
+static void sbx__reverse(char *text, size_t n) {
+    size_t i;
+    for (i = 0; i < n / 2; i++) {
+        char c = text[i];
+        text[i] = text[n - 1 - i];
+        text[n - 1 - i] = c;
+    }
 }
 
-/* Bytes that came where there was no room for them in one piece. 0 = no memory. */
-static int sbx__ring_add(sbx *b, int i, const char *data, size_t n) {
-    sbx__stream *s = &b->stream[i];
-    while (n > 0) {
-        size_t part = sbx__ring_room(b, i);
-        if (part == 0) return 0;
-        if (part > n) part = n;
-        memcpy(s->ring + s->ring_at, data, part);
-        s->ring_at += part;
-        data += part;
-        n -= part;
-    }
-    return 1;
+/* The last n bytes of the ring, in order and in place: there is no memory for a second copy. */
+static void sbx__ring_straighten(sbx__stream *s, size_t n) {
+    char *ring = sbx__ring_start(s);
+    size_t fresh = n < s->ring_at ? n : s->ring_at, old = n - fresh;
+    if (n == 0) return;
+    memmove(ring, ring + s->ring_at - fresh, fresh);
+    if (old == 0) return;
+    memmove(ring + fresh, ring + s->ring_end - old, old);
+    sbx__reverse(ring, fresh);
+    sbx__reverse(ring + fresh, old);
+    sbx__reverse(ring, n);
 }
 
 static void sbx__tell(sbx *b, int i, const char *data, size_t n) {
@@ -2664,6 +2669,7 @@ static void sbx__take(sbx *b, int i, const char *data, size_t n, int kind) {
     s->total += n;
     if (kind == SBX__IN_RING) {
         s->ring_at += n;
+        s->ring_total += n;
         return;
     }
     if (kind == SBX__NOWHERE) {
@@ -2677,8 +2683,10 @@ static void sbx__take(sbx *b, int i, const char *data, size_t n, int kind) {
     sbx__tell(b, i, data, keep);
     if (keep == n) return;
 
-    if (kind == SBX__BEHIND && sbx__ring_cap(b, i)) {
-        if (!sbx__ring_add(b, i, data + keep, n - keep)) sbx__fail_stream(b, s, ENOMEM);
+    if (kind == SBX__BEHIND && sbx__ring_cap(b, i)) { /* the rest stands where the ring begins */
+        s->ring_size = s->capacity - s->taken - s->size - 1;
+        s->ring_at = n - keep;
+        s->ring_total = n - keep;
         return;
     }
     s->truncated = 1;
@@ -2695,10 +2703,10 @@ static int sbx__is_streamed(const sbx *b, int i) {
 static char *sbx__place(sbx *b, int i, char spare[SBX__PAGE], size_t *room, int *kind) {
     sbx__stream *s = &b->stream[i];
     int streamed = sbx__is_streamed(b, i);
-    if (!streamed && sbx__ring_cap(b, i) && sbx__left(b, i) == 0) {
+    if (!streamed && (s->ring_size || (sbx__ring_cap(b, i) && sbx__left(b, i) == 0))) {
         *kind = SBX__IN_RING;
         *room = sbx__ring_room(b, i);
-        if (*room) return s->ring + s->ring_at;
+        if (*room) return sbx__ring_start(s) + s->ring_at;
     } else if (s->total > 0) {
         *kind = streamed ? SBX__PASSING : SBX__BEHIND;
         *room = sbx__room(b, i);
@@ -2763,7 +2771,7 @@ static size_t sbx__take_out(sbx__stream *s, void *to, size_t room) {
     s->taken += n;
     s->size -= n;
     s->counted -= s->counted < (long long)n ? s->counted : (long long)n;
-    if (s->size == 0) s->taken = 0;
+    if (s->size == 0 && !s->ring_size) s->taken = 0;
     return n;
 }
 
@@ -3812,11 +3820,12 @@ static void sbx__hand_over(sbx *b, sbx__stream *s, size_t tail, sbx_output *to) 
     to->total = s->total;
     to->truncated = s->truncated;
     to->gap = s->size;
-    if (s->ring && s->total > (unsigned long long)s->counted + tail) to->truncated = 1;
+    if (s->ring_total > tail) to->truncated = 1;
     if (!to->truncated) to->gap = 0;
     if (size == 0) return;
 
-    if (s->taken) memmove(s->data, s->data + s->taken, s->size);
+    sbx__ring_straighten(s, tail);
+    if (s->taken) memmove(s->data, s->data + s->taken, size);
     s->taken = 0;
     data = (char *)SBX_REALLOC(s->data, size + 1);
     if (!data && s->capacity > size) data = s->data; /* shrinking failed: it fits all the same */
@@ -3825,7 +3834,6 @@ static void sbx__hand_over(sbx *b, sbx__stream *s, size_t tail, sbx_output *to) 
         to->truncated = 1;
         return;
     }
-    sbx__ring_copy(s, data + s->size, tail);
     data[size] = 0;
     to->data = data;
     to->size = size;
@@ -3864,10 +3872,7 @@ static void sbx__free_box(sbx *b) {
     if (b->bell != b->fd[SBX__CANCEL]) sbx__close(&b->bell);
     for (i = 0; i < SBX__FDS; i++) sbx__drop(b, i);
     sbx__leave_set(b);
-    for (i = 0; i < 2; i++) {
-        SBX_FREE(b->stream[i].data);
-        SBX_FREE(b->stream[i].ring);
-    }
+    for (i = 0; i < 2; i++) SBX_FREE(b->stream[i].data);
     SBX_FREE(b->input_copy);
     SBX_FREE(b);
 }
