@@ -927,15 +927,28 @@ typedef struct sbx__box_tree {
     struct rusage usage;             /* of pid 1: its own, and that of orphans it waited for */
 } sbx__box_tree;
 
+typedef struct sbx__memory {         /* of a process, at the last look; in bytes */
+    int asked, ended;                /* there was one; it has none left */
+    int maps;                        /* its files may once have counted twice */
+    long long faults, pages, space;  /* while these stay, nothing has changed */
+    long long rss, most, anon, files, tables; /* in use, its high-water mark; parts of it */
+    long long inherited;             /* anonymous pages that it may have from its parent */
+    long long cleared;               /* so much of files was weighed, and counts once */
+    int weighed;                     /* a first time, with this share: */
+    long long share, fresh;          /* its own; shared, but not with the host of a function */
+    int twin, host;                  /* who has the same memory (-1 = nobody, 0 = not asked); its
+                                        number on the host's side */
+} sbx__memory;
+
 typedef struct sbx__task {           /* a process of the tree, as /proc shows it */
     int pid, parent, group, session, dead, member;
     int no_exec;                     /* forked, and still the program that forked it */
+    int threads, thread;             /* if its first one has ended, one that can be asked; or 0 */
     long long cpu, reaped;           /* ticks: its own, and of children it waited for */
     long long owed;                  /* ticks of vanished descendants */
-    int thread;                      /* its first one has ended: this one is asked; 0 = itself */
-    long long rss, tables;           /* bytes, at the last look: in use, and for page tables */
-    long long share, pss, resident;  /* at the last closer look */
-    int host;                        /* its number on the host's side; 0 = not asked for */
+    long long faults, waited;        /* page faults: its own, and of children it waited for */
+    long long pages, space;          /* roughly in use; its address space */
+    sbx__memory memory;
 } sbx__task;
 
 typedef struct sbx__tasks {
@@ -948,10 +961,19 @@ typedef struct sbx__box_watch {
     int on;                          /* limits rest on it */
     int clock;                       /* the kernel's own sum of the tree's CPU time; -1 = none */
     int proc, self;                  /* a /proc, and the program's number there */
-    long long step, looked_at, list_at;
+    int heard;                       /* output has been the reason of a look */
+    long long begun, step, looked_at, list_at;
     long long budget;                /* CPU time for closer looks at memory */
-    long long host_peak, host_tables, peak, peak_space, used, weighed; /* bytes */
-    int doubt, mapped;               /* sizes may count pages twice: shared, or mapped twice */
+    long long host_peak, host_anon, host_tables; /* bytes */
+    long long used, peak, peak_space; /* now, if shared pages are taken twice; surely at once */
+    long long base, least;           /* now: with who has just ended; surely in use */
+    long long maybe, most;           /* ever: in doubt; nothing was above it */
+    long long unit;                  /* a page fault brings at most so much */
+    long long faults, waited;        /* of all, at the last look */
+    int mapped, crowd;               /* files may count twice; most processes at once */
+    int pass, next;                  /* of a weighing: first or second time; who comes next */
+    long long sum, fresh, begun_at;  /* ... so far; page faults when it began */
+    long long weighed, weighed_at;   /* of the last one: its result, and begun_at */
     long long cpu_us, cpu_gone;      /* of the tree; ticks of tasks that nobody waited for */
     sbx__tasks tasks;
 } sbx__box_watch;
@@ -1131,6 +1153,7 @@ static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r);
 static void sbx__watch_child(sbx__plan *p);
 static void sbx__watch_begin(sbx__plan *p, sbx *b);
 static void sbx__watch_turn(sbx *b, long long now);
+static void sbx__watch_heard(sbx *b, unsigned ready, long long now);
 static void sbx__watch_observe(sbx *b, sbx_result *r);
 static void sbx__watch_usage(sbx *b, sbx_usage *u);
 static void sbx__watch_free(sbx *b);
@@ -3048,6 +3071,7 @@ static void sbx__on_time(sbx *b, long long now) {
 static void sbx__turn(sbx *b, unsigned ready, long long now) {
     if (ready & 1u << SBX__REPORT) sbx__read_report(b);
     if (ready & 1u << SBX__NOTICE && b->fd[SBX__NOTICE] >= 0) sbx__policy_turn(b);
+    if (b->state == SBX__RUNNING) sbx__watch_heard(b, ready, now);
     if (ready & 1u << SBX__OUT) sbx__read(b, SBX__OUT);
     if (ready & 1u << SBX__ERR) sbx__read(b, SBX__ERR);
     if (ready & 1u << SBX__IN) sbx__feed(b);
@@ -4615,26 +4639,31 @@ static size_t sbx__proc_read(int proc, int pid, const char *name, char *text, si
     return sbx__read_file(proc, path, text, room);
 }
 
-/* pid (name) state parent group session tty tpgid flags 4x faults utime stime cutime cstime
-   priority nice threads ... */
+/* pid (name) state parent group session tty tpgid flags minor, of-waited, major, of-waited faults,
+   utime stime cutime cstime priority nice threads 0 start space pages ... */
 static int sbx__proc_stat(int proc, int pid, sbx__task *t) {
     char text[1024], *at;
-    long long field[17];
+    long long field[21];
     int i, ended;
     memset(t, 0, sizeof *t);
     if (!sbx__proc_read(proc, pid, "stat", text, sizeof text)) return 0;
     at = strrchr(text, ')'); /* the name may hold anything, a parenthesis too */
     if (!at || !at[1] || !at[2]) return 0;
     ended = at[2] == 'Z' || at[2] == 'X';
-    for (at += 3, i = 0; i < 17; i++) field[i] = strtoll(at, &at, 10);
+    for (at += 3, i = 0; i < 21; i++) field[i] = strtoll(at, &at, 10);
 
     t->pid = pid;
     t->parent = (int)field[0];
     t->group = (int)field[1];
     t->session = (int)field[2];
     t->no_exec = (field[5] & 0x40) != 0; /* PF_FORKNOEXEC */
+    t->faults = field[6] + field[8];
+    t->waited = field[7] + field[9];
     t->cpu = field[10] + field[11];
     t->reaped = field[12] + field[13];
+    t->threads = (int)field[16];
+    t->space = field[19];
+    t->pages = field[20];
     t->dead = ended && field[16] <= 1; /* else only its first thread has ended, ... */
     t->thread = ended && !t->dead; /* ... which shows no memory any more */
     return 1;
@@ -4675,6 +4704,74 @@ static int sbx__proc_group_dead(const sbx *b) {
     sbx__close(&proc);
     if (alive) return 0;
     return sighted ? 1 : -1;
+}
+
+/* A text file of /proc line by line, however long it is. Lines that do not fit are left out. */
+typedef struct sbx__lines {
+    int fd, skip;
+    size_t at, end;
+    char text[2048];
+} sbx__lines;
+
+SBX__SOMETIMES int sbx__open_lines(sbx__lines *l, int proc, int pid, const char *name) {
+    char path[80];
+    snprintf(path, sizeof path, "%d/%s", pid, name);
+    l->skip = 0;
+    l->at = l->end = 0;
+    l->fd = openat(proc, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    return l->fd >= 0;
+}
+
+SBX__SOMETIMES const char *sbx__next_line(sbx__lines *l) {
+    for (;;) {
+        char *line = l->text + l->at, *end = (char *)memchr(line, '\n', l->end - l->at);
+        ssize_t n;
+        if (end) {
+            int whole = !l->skip;
+            *end = 0;
+            l->at = (size_t)(end + 1 - l->text);
+            l->skip = 0;
+            if (whole) return line;
+            continue;
+        }
+        l->end -= l->at;
+        memmove(l->text, line, l->end);
+        l->at = 0;
+        if (l->end == sizeof l->text) {
+            l->end = 0;
+            l->skip = 1;
+        }
+        n = read(l->fd, l->text + l->end, sizeof l->text - l->end);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return NULL;
+        l->end += (size_t)n;
+    }
+}
+
+/* The last number of a line, if it begins with the label. */
+SBX__SOMETIMES int sbx__line_number(const char *line, const char *label, long long *number) {
+    size_t size = strlen(label);
+    char *end = NULL;
+    if (strncmp(line, label, size) != 0) return 0;
+    for (line += size;; line = end) {
+        long long next = strtoll(line, &end, 10);
+        if (end == line) return 1;
+        *number = next;
+    }
+}
+
+/* Numbers of a file of /proc, by label; 0 where there is none. Returns 0 if it cannot be read. */
+SBX__SOMETIMES int sbx__proc_numbers(int proc, int pid, const char *name, const char *const *labels,
+                                     long long *numbers, int count) {
+    const char *line;
+    sbx__lines l;
+    int i, found = 0;
+    memset(numbers, 0, (size_t)count * sizeof *numbers);
+    if (!sbx__open_lines(&l, proc, pid, name)) return 0;
+    while ((line = sbx__next_line(&l)) != NULL)
+        for (i = 0; i < count; i++) found += sbx__line_number(line, labels[i], &numbers[i]);
+    close(l.fd);
+    return found > 0;
 }
 
 static long long sbx__number_after(const char *text, const char *label, long long none) {
@@ -5492,6 +5589,8 @@ static void sbx__tree_free(sbx *b) { (void)b; }
 
 #if SBX__HAS_WATCH
 
+#define SBX__SHORT                                                                                 \
+    1000LL /* a life that is over sooner is not looked at, for it would cost a tenth */
 #define SBX__PART 20 /* looks take at most one part in so many of a CPU */
 #define SBX__SAVED 50000LL /* as much again for closer looks, which can be saved up, in us */
 
@@ -5532,8 +5631,9 @@ static void sbx__watch_begin(sbx__plan *p, sbx *b) {
     b->watch.clock = sbx__move_up(p->watch.clock, 3);
     if (getrusage(RUSAGE_SELF, &host) == 0) b->watch.host_peak = sbx__maxrss(&host);
     if (b->enforced & SBX_BY_CGROUP) return;
-    b->watch.step = SBX__LOOK / 2; /* a shorter select() costs more than it tells */
-    b->wing_at = sbx__now() + b->watch.step;
+    b->watch.begun = sbx__now();
+    b->watch.step = SBX__SHORT;
+    b->wing_at = b->watch.begun + b->watch.step;
     b->watch.looked_at = b->started;
     b->watch.budget = SBX__SAVED;
 }
@@ -5574,12 +5674,11 @@ static int sbx__other_thread(int proc, int pid) {
     return thread == pid ? 0 : thread;
 }
 
-static size_t sbx__task_read(const sbx *b, const sbx__task *t, const char *name, char *text,
-                             size_t room) {
-    char path[60];
-    if (!t->thread) return sbx__proc_read(b->watch.proc, t->pid, name, text, room);
-    snprintf(path, sizeof path, "task/%d/%s", t->thread, name);
-    return sbx__proc_read(b->watch.proc, t->pid, path, text, room);
+/* A file of the process, or of a thread that can be asked. */
+static const char *sbx__task_file(const sbx__task *t, const char *name, char path[60]) {
+    if (!t->thread) return name;
+    snprintf(path, 60, "task/%d/%s", t->thread, name);
+    return path;
 }
 
 /* Descendants of members are members. */
@@ -5614,6 +5713,41 @@ static int sbx__scan(const sbx *b, sbx__tasks *list) {
     if (!dir || closedir(dir) != 0) return 0;
     sbx__follow_lines(list);
     return complete;
+}
+
+/* In a group without limits only descendants are looked for: each thread lists its children. */
+static void sbx__add_children(const sbx *b, int pid, int thread, sbx__tasks *list) {
+    char path[60], text[4096], *at = text, *end;
+    sbx__task t;
+    snprintf(path, sizeof path, "task/%d/children", thread);
+    sbx__proc_read(b->watch.proc, pid, path, text, sizeof text);
+    for (;; at = end) {
+        int child = (int)strtoll(at, &end, 10);
+        if (end == at) return;
+        if (sbx__proc_stat(b->watch.proc, child, &t)) sbx__task_add(list, &t);
+    }
+}
+
+static int sbx__by_pid(const void *one, const void *two) {
+    return ((const sbx__task *)one)->pid - ((const sbx__task *)two)->pid;
+}
+
+static int sbx__descend(const sbx *b, sbx__tasks *list) {
+    char path[32];
+    sbx__task t;
+    int i, thread;
+    if (!sbx__proc_stat(b->watch.proc, b->watch.self, &t) || !sbx__task_add(list, &t)) return 0;
+    for (i = 0; i < list->count && i < 4096; i++) {
+        int pid = list->at[i].pid;
+        DIR *dir = NULL;
+        snprintf(path, sizeof path, "%d/task", pid);
+        if (list->at[i].threads > 1) dir = sbx__list(b->watch.proc, path);
+        if (!dir) sbx__add_children(b, pid, pid, list);
+        while (dir && (thread = sbx__next_pid(dir)) != 0) sbx__add_children(b, pid, thread, list);
+        if (dir) closedir(dir);
+    }
+    qsort(list->at, (size_t)list->count, sizeof *list->at, sbx__by_pid);
+    return 1;
 }
 
 /* ---- CPU time ---- */
@@ -5655,6 +5789,20 @@ static void sbx__read_clock(sbx *b) {
 
 static long long sbx__cpu_time(void) { return sbx__clock(CLOCK_THREAD_CPUTIME_ID); }
 
+static int sbx__in_own_proc(const sbx *b) { return b->watch.self != (int)b->pid; }
+
+/* A new list of the members, with what is known of them. */
+static void sbx__relist(sbx *b, sbx__tasks *fresh) {
+    int i;
+    for (i = 0; i < fresh->count; i++) {
+        const sbx__task *old = sbx__task_of(&b->watch.tasks, fresh->at[i].pid);
+        if (old) fresh->at[i].memory = old->memory;
+    }
+    SBX_FREE(b->watch.tasks.at);
+    b->watch.tasks = *fresh;
+    if (fresh->count > b->watch.crowd) b->watch.crowd = fresh->count;
+}
+
 /* Renews the list of members and, with it, the CPU sum. */
 static void sbx__recount(sbx *b, long long now) {
     long long begun = sbx__cpu_time();
@@ -5662,222 +5810,503 @@ static void sbx__recount(sbx *b, long long now) {
     memset(&fresh, 0, sizeof fresh);
     if (sbx__scan(b, &fresh)) {
         sbx__settle_cpu(b, &fresh);
-        SBX_FREE(b->watch.tasks.at);
-        b->watch.tasks = fresh;
+        sbx__relist(b, &fresh);
     } else {
         SBX_FREE(fresh.at); /* no memory: the old list serves until the next look */
     }
-    b->watch.list_at = now + (sbx__cpu_time() - begun) * SBX__PART;
+    b->watch.list_at = now;
+    if (!sbx__in_own_proc(b)) b->watch.list_at += (sbx__cpu_time() - begun) * SBX__PART;
 }
 
-/* ---- memory ---- */
-
-static long long sbx__kib(const char *text, const char *label) {
-    return sbx__number_after(text, label, 0) * 1024;
+static void sbx__follow(sbx *b) {
+    sbx__tasks fresh;
+    memset(&fresh, 0, sizeof fresh);
+    if (sbx__descend(b, &fresh)) sbx__relist(b, &fresh);
+    else SBX_FREE(fresh.at);
 }
 
-/* Page tables of the host itself: a function begins with a copy of them. */
-static long long sbx__own_tables(void) {
-    char text[16384];
-    sbx__read_file(AT_FDCWD, "/proc/self/status", text, sizeof text);
-    return sbx__kib(text, "\nVmPTE:");
-}
-
-static long long sbx__resident(const sbx *b, const sbx__task *t) {
-    char text[128], *at = text;
-    if (!sbx__task_read(b, t, "statm", text, sizeof text)) return 0;
-    strtoll(at, &at, 10);
-    return strtoll(at, NULL, 10) * sysconf(_SC_PAGESIZE);
-}
-
-/* A task's own share of its pages: divided by the number of sharers; of a function only what the
-   host does not have too. Dear: it walks the page tables. A task can hide that, not its size. */
-static void sbx__ask_share(const sbx *b, sbx__task *t) {
-    long long host = b->watch.host_peak;
-    char text[2048];
-    t->resident = sbx__resident(b, t);
-    t->share = t->pss = errno = 0;
-    if (sbx__task_read(b, t, "smaps_rollup", text, sizeof text)) {
-        t->pss = sbx__kib(text, "\nPss:") + sbx__kib(text, "\nSwapPss:");
-        t->share = t->pss;
-        if (b->is_call)
-            t->share = sbx__kib(text, "\nPrivate_Clean:") + sbx__kib(text, "\nPrivate_Dirty:") +
-                       sbx__kib(text, "\nSwapPss:");
-    } else if (errno == EACCES || errno == EPERM) { /* else it has ended meanwhile */
-        t->share = t->rss;
-        if (b->is_call) t->share = t->rss > host ? t->rss - host : 0;
+/* Who is known is asked again; who is gone has nothing. */
+static void sbx__refresh(sbx *b) {
+    int i;
+    for (i = 0; i < b->watch.tasks.count; i++) {
+        sbx__task *t = &b->watch.tasks.at[i], now;
+        if (!sbx__proc_stat(b->watch.proc, t->pid, &now)) {
+            memset(&t->memory, 0, sizeof t->memory);
+            continue;
+        }
+        t->faults = now.faults;
+        t->waited = now.waited;
+        t->pages = now.pages;
+        t->space = now.space;
+        t->no_exec = now.no_exec;
     }
 }
+
+/* The members. A short life is over before all processes were listed, and in a group, where those
+   are all of the host's, only limits ask for that. */
+static void sbx__list_members(sbx *b, long long now) {
+    int own = sbx__in_own_proc(b), early = now < b->started + SBX__LOOK && !b->watch.list_at;
+    if (early || (!own && !b->watch.on)) sbx__follow(b);
+    else if (now >= b->watch.list_at) sbx__recount(b, now);
+    else sbx__refresh(b);
+}
+
+/* ---- memory: the sizes ---- */
+
+/* Three figures of one thing. `used` may count pages twice that are shared; `least` is surely in
+   use, and only that ends a program; nothing was ever above `most`, and only that clears one. */
+
+#define SBX__SMALL (4LL << 20) /* files of this size that a program maps do not matter */
+
+static long long sbx__page_size(void) { return sysconf(_SC_PAGESIZE); }
+
+/* What it has from its parent, and may share with it, is not more than that one ever had. */
+static long long sbx__inherited(const sbx *b, const sbx__task *t) {
+    const sbx__task *parent = sbx__task_of(&b->watch.tasks, t->parent);
+    if (b->is_call && t->pid == b->watch.self) return b->watch.host_anon;
+    if (!t->no_exec) return 0;
+    return parent && parent->memory.asked ? parent->memory.most : t->memory.anon;
+}
+
+static void sbx__measure(sbx *b, sbx__task *t) {
+    enum {
+        SBX__KB_SPACE,
+        SBX__KB_MOST,
+        SBX__KB_RSS,
+        SBX__KB_ANON,
+        SBX__KB_FILES,
+        SBX__KB_SHMEM,
+        SBX__KB_TABLES,
+        SBX__KB_SWAP,
+        SBX__KB_HUGE_PAGES,
+        SBX__KB_NUMBERS
+    };
+    static const char *const labels[SBX__KB_NUMBERS] = {
+        "VmPeak:",   "VmHWM:", "VmRSS:",  "RssAnon:",     "RssFile:",
+        "RssShmem:", "VmPTE:", "VmSwap:", "HugetlbPages:"};
+    long long kib[SBX__KB_NUMBERS], more;
+    sbx__memory *m = &t->memory;
+    int first = !m->asked;
+    char path[60];
+    if (!first && m->faults == t->faults && m->pages == t->pages && m->space == t->space) return;
+
+    sbx__proc_numbers(b->watch.proc, t->pid, sbx__task_file(t, "status", path), labels, kib,
+                      SBX__KB_NUMBERS);
+    m->ended = !kib[SBX__KB_MOST] && !kib[SBX__KB_TABLES];
+    if (m->ended) return; /* it has none left */
+    m->asked = 1;
+    m->faults = t->faults;
+    m->pages = t->pages;
+    m->space = t->space;
+    more = (kib[SBX__KB_TABLES] + kib[SBX__KB_SWAP] + kib[SBX__KB_HUGE_PAGES]) * 1024;
+    m->tables = kib[SBX__KB_TABLES] * 1024;
+    m->rss = kib[SBX__KB_RSS] * 1024 + more;
+    m->most = kib[SBX__KB_MOST] * 1024 + more;
+    m->anon = (kib[SBX__KB_ANON] + kib[SBX__KB_SWAP]) * 1024;
+    m->files = (kib[SBX__KB_FILES] + kib[SBX__KB_SHMEM]) * 1024;
+    if (m->files > SBX__SMALL && m->files > m->rss / 16) m->maps = 1;
+    if (first || !t->no_exec) m->inherited = sbx__inherited(b, t);
+    if (kib[SBX__KB_SPACE] * 1024 > b->watch.peak_space)
+        b->watch.peak_space = kib[SBX__KB_SPACE] * 1024;
+}
+
+/* Anonymous pages that it surely shares with no ancestor: more than it can have from there, and
+   each of them took a fault. */
+static long long sbx__own_pages(const sbx *b, const sbx__task *t) {
+    const sbx__memory *m = &t->memory;
+    long long own = m->anon - m->inherited, tables = m->tables;
+    if (b->is_call) tables -= tables > b->watch.host_tables ? b->watch.host_tables : tables;
+    if (m->inherited && own > t->faults * sbx__page_size()) own = t->faults * sbx__page_size();
+    if (own < 0) own = 0;
+    if (own == 0 && t->no_exec && t->pid != b->watch.self) tables = 0; /* maybe another's, too */
+    return own + tables;
+}
+
+/* What one process surely had at once. The high-water mark is proof as far as page faults bear it
+   out: files that were mapped several times come with few. */
+static long long sbx__burst(const sbx *b, const sbx__task *t) {
+    const sbx__memory *m = &t->memory;
+    long long most = t->faults * sbx__page_size() + SBX__SMALL;
+    if (b->is_call || m->maps) return 0;
+    if (most > m->most) most = m->most;
+    return m->rss > most ? m->rss : most;
+}
+
+/* Nothing of it was ever above this. Who was forked begins with all of its parent's pages, a function
+   with the host's: each that became its own took a fault. */
+static long long sbx__ceiling(const sbx *b, const sbx__task *t) {
+    const sbx__task *parent = sbx__task_of(&b->watch.tasks, t->parent);
+    long long own = t->faults * sbx__page_size() + t->memory.files + t->memory.tables;
+    int forked = b->is_call || (t->no_exec && parent && parent->memory.asked);
+    return forked && own < t->memory.most ? own : t->memory.most;
+}
+
+typedef struct sbx__sums {
+    long long used, least, likely; /* `likely`: if nothing is shared but files */
+    long long base, ceiling, faults, waited; /* `base`: with those who have just ended */
+} sbx__sums;
+
+/* Does somebody who is counted have the same memory? */
+static int sbx__is_twin(const sbx *b, const sbx__task *t) {
+    return t->memory.twin > 0 && sbx__task_of(&b->watch.tasks, t->memory.twin) != NULL;
+}
+
+static void sbx__add_up(sbx *b, sbx__sums *sums) {
+    long long files = 0, once = 0, own = 0, burst = 0;
+    int i;
+    memset(sums, 0, sizeof *sums);
+    for (i = 0; i < b->watch.tasks.count; i++) {
+        sbx__task *t = &b->watch.tasks.at[i];
+        const sbx__memory *m = &t->memory;
+        sbx__measure(b, t);
+        sums->faults += m->faults + t->waited;
+        sums->waited += t->waited;
+        if (sbx__is_twin(b, t)) continue;
+        sums->base += m->ended ? m->most : m->rss;
+        if (m->ended) continue;
+        sums->used += m->rss;
+        sums->likely += b->is_call ? sbx__ceiling(b, t) - m->files : m->rss - m->files;
+        sums->ceiling += sbx__ceiling(b, t);
+        own += sbx__own_pages(b, t);
+        if (m->files > files) files = m->files;
+        if (!m->maps && m->files > once) once = m->files;
+        if (sbx__burst(b, t) > burst) burst = sbx__burst(b, t);
+        if (m->maps && m->files > m->cleared + SBX__SMALL) b->watch.mapped = 1;
+    }
+    if (b->is_call)
+        files = once = files > SBX__SMALL ? files : 0; /* else they are the host's, too */
+    sums->likely += files;
+    sums->least = own + (b->is_call ? 0 : once);
+    if (burst > sums->least) sums->least = burst;
+}
+
+/* ---- memory: weighing, where the sizes leave room for doubt ---- */
 
 /* The members' numbers on the host's side, where those in the tree's own /proc are others. The
    last number of the line NSpid is the innermost namespace's. */
 static void sbx__find_hosts(sbx *b) {
-    char text[16384], *at;
-    int host, proc = sbx__open_proc();
+    static const char *const label[] = {"NSpid:"};
+    int host, i, proc = sbx__open_proc();
     unsigned long long ours = sbx__pid_ns(proc, (int)b->pid, 0);
     DIR *dir = ours ? sbx__list(proc, ".") : NULL;
+    long long number;
     sbx__task *t;
     while (dir && (host = sbx__next_pid(dir)) != 0) {
-        long long number = 0;
-        if (sbx__pid_ns(proc, host, 0) != ours ||
-            !sbx__proc_read(proc, host, "status", text, sizeof text) ||
-            !(at = strstr(text, "\nNSpid:")))
-            continue;
-        for (at += 7; *at == '\t';) number = strtoll(at, &at, 10);
-        if ((t = sbx__task_of(&b->watch.tasks, (int)number)) != NULL) t->host = host;
+        if (sbx__pid_ns(proc, host, 0) != ours) continue;
+        if (!sbx__proc_numbers(proc, host, "status", label, &number, 1)) continue;
+        if ((t = sbx__task_of(&b->watch.tasks, (int)number)) != NULL) t->memory.host = host;
     }
+    for (i = 0; i < b->watch.tasks.count; i++)
+        if (!b->watch.tasks.at[i].memory.host) b->watch.tasks.at[i].memory.host = -1;
     if (dir) closedir(dir);
     sbx__close(&proc);
 }
 
-/* Between vfork and exec a task lives in its parent's memory, which /proc then shows twice. Only
-   twins are worth the question, and only large ones the search for their numbers. */
-static int sbx__borrows(sbx *b, const sbx__task *t) {
-    const sbx__task *parent = sbx__task_of(&b->watch.tasks, t->parent);
-    long long apart = parent ? parent->rss - t->rss : 0;
-    if (!t->no_exec || t->rss <= 4 << 20 || !parent) return 0;
-    if (apart > t->rss / 16 || apart < -t->rss / 16) return 0;
-    if (b->watch.self == (int)b->pid)
-        return syscall(SYS_kcmp, t->pid, t->parent, SBX__KCMP_VM, 0, 0) == 0;
-    if (!t->host || !parent->host) sbx__find_hosts(b);
-    return syscall(SYS_kcmp, t->host, parent->host, SBX__KCMP_VM, 0, 0) == 0;
+static int sbx__same_memory(sbx *b, const sbx__task *one, const sbx__task *two) {
+    int own = sbx__in_own_proc(b), same;
+    sbx__lines l;
+    if (own && (!one->memory.host || !two->memory.host)) sbx__find_hosts(b);
+    same = (int)syscall(SYS_kcmp, own ? one->memory.host : one->pid,
+                        own ? two->memory.host : two->pid, SBX__KCMP_VM, 0, 0);
+    if (same >= 0) return same == 0;
+
+    /* It must not be asked. Equal in everything that shows is as good as the same, unless it hides
+       its pages: then it counts. */
+    if (one->space != two->space || one->memory.most != two->memory.most) return 0;
+    if (!sbx__open_lines(&l, b->watch.proc, one->pid, "smaps_rollup")) return 0;
+    close(l.fd);
+    return 1;
 }
 
-/* The exact sum, or less: what somebody gives up meanwhile may be in the share of another who was
-   asked later. Who borrows memory is asked about first: only exec ends the borrowing. */
-static long long sbx__weigh_shares(sbx *b) {
-    long long sum = 0, whole = -b->watch.host_peak, tables = 0, begun = sbx__cpu_time(), fell;
-    sbx__task *t = b->watch.tasks.at, *end = t + b->watch.tasks.count;
-    for (; t < end; t++) {
-        t->share = t->pss = t->resident = 0;
-        if (sbx__borrows(b, t)) continue;
-        sbx__ask_share(b, t);
-        if (t->tables > b->watch.host_tables) tables += t->tables - b->watch.host_tables;
+/* Between vfork and exec, or for good after clone(CLONE_VM), a task lives in another's memory,
+   which /proc then shows twice. Only large ones of about the same size are worth the question. */
+static void sbx__find_twin(sbx *b, sbx__task *t) {
+    sbx__memory *m = &t->memory;
+    sbx__task *other;
+    int asked = 0;
+    if (m->twin < 0 || m->rss <= SBX__SMALL || sbx__is_twin(b, t)) return;
+    m->twin = 0;
+    for (other = b->watch.tasks.at; other < t; other++) {
+        long long apart = other->memory.rss - m->rss;
+        if ((!t->no_exec && !other->no_exec) || sbx__is_twin(b, other)) continue;
+        if (apart > m->rss / 16 || apart < -m->rss / 16) continue;
+        asked = 1;
+        if (!sbx__same_memory(b, other, t)) continue;
+        m->twin = other->pid;
+        return;
     }
-
-    for (t = b->watch.tasks.at; t < end; t++) {
-        fell = t->resident ? t->resident - sbx__resident(b, t) : 0;
-        if (fell < 0) fell = 0;
-        if (t->share > fell) sum += t->share - fell;
-        if (t->pss > fell) whole += t->pss - fell;
-    }
-    if (b->is_call && whole > sum) sum = whole; /* shared among its own forks */
-    sum += tables;
-    if (sum > b->watch.peak) b->watch.peak = sum;
-    b->watch.budget -= sbx__cpu_time() - begun;
-    return sum;
+    if (asked) m->twin = -1;
 }
 
-/* Adds up the tree. `used` may count shared pages twice; what goes into `peak` never does. */
-static void sbx__weigh(sbx *b) {
-    sbx__box_watch *w = &b->watch;
-    long long own = 0, shared = 0;
-    char text[16384];
+/* What a function has in its mappings that is not the host's: of a file its share, of the rest what
+   is private. */
+static long long sbx__function_share(sbx *b, const sbx__task *t) {
+    enum {
+        SBX__KB_RSS,
+        SBX__KB_PSS,
+        SBX__KB_CLEAN,
+        SBX__KB_DIRTY,
+        SBX__KB_ANON,
+        SBX__KB_END,
+        SBX__KB_NUMBERS
+    };
+    static const char *const labels[SBX__KB_NUMBERS] = {
+        "Rss:", "Pss:", "Private_Clean:", "Private_Dirty:", "Anonymous:", "VmFlags:"};
+    long long n[SBX__KB_NUMBERS], sum = 0, own;
+    const char *line;
+    char path[60];
+    sbx__lines l;
     int i;
-    w->used = 0;
-    if (w->tasks.count > 1 || b->is_call) w->doubt = 1;
-    for (i = 0; i < w->tasks.count; i++) {
-        sbx__task *t = &w->tasks.at[i];
-        long long rss, files, swap, peak, space, shmem;
-        if (!sbx__task_read(b, t, "status", text, sizeof text)) continue;
-        t->tables = sbx__kib(text, "\nVmPTE:");
-        rss = sbx__kib(text, "\nVmRSS:") + t->tables;
-        swap = sbx__kib(text, "\nVmSwap:");
-        peak = sbx__kib(text, "\nVmHWM:") + t->tables;
-        shmem = sbx__kib(text, "\nRssShmem:");
-        files = sbx__kib(text, "\nRssFile:") + shmem;
-        space = sbx__kib(text, "\nVmPeak:");
-        if (space > w->peak_space) w->peak_space = space;
-        if (shmem > rss / 16) w->doubt = w->mapped = 1; /* maybe the same pages several times */
-        t->rss = rss + swap;
-        w->used += rss + swap;
-        own += rss - files + swap;
-        if (files > shared) shared = files;
-        if (peak > w->peak && !w->mapped && !b->is_call) w->peak = peak;
+    memset(n, 0, sizeof n);
+    if (!sbx__open_lines(&l, b->watch.proc, t->pid, sbx__task_file(t, "smaps", path))) return 0;
+    while ((line = sbx__next_line(&l)) != NULL) {
+        for (i = 0; i < SBX__KB_NUMBERS; i++)
+            if (sbx__line_number(line, labels[i], &n[i])) break;
+        if (i != SBX__KB_END) continue;
+        own = n[SBX__KB_ANON] == 0
+                  ? n[SBX__KB_PSS]
+                  : n[SBX__KB_CLEAN] + n[SBX__KB_DIRTY] - (n[SBX__KB_RSS] - n[SBX__KB_ANON]);
+        if (own > 0) sum += own;
     }
-
-    /* Forks share pages that look like their own: ask again, but rarely. */
-    if (b->is_call) {
-        w->used = sbx__weigh_shares(b);
-    } else if (w->doubt && w->budget >= 0 && own + shared > w->peak &&
-               own + shared > w->weighed / 100 * 102) {
-        w->weighed = own + shared;
-        sbx__weigh_shares(b);
-    }
-    if (w->peak == 0) w->peak = -1; /* it had ended already */
+    close(l.fd);
+    return sum * 1024;
 }
 
-static int sbx__over_memory(sbx *b) {
-    long long limit = b->cfg.memory_bytes;
-    if (limit < 0 || !b->watch.on) return 0;
-    if (b->watch.peak > limit) return 1; /* the high-water mark is proof */
-    if (!b->watch.doubt || b->is_call || b->watch.used <= limit) return 0;
-    return sbx__weigh_shares(b) > limit;
+/* A task's share of its pages: divided by the number of sharers; of a function only what the host
+   does not have too, and what it shares with its own forks. This walks through the page tables,
+   about 12 us for each MB and 1 us for each table; where that were too long the sizes have to do.
+   A task can hide its pages, not its size. */
+static void sbx__ask_share(sbx *b, const sbx__task *t, long long *share, long long *fresh) {
+    enum {
+        SBX__KB_PSS,
+        SBX__KB_SWAP,
+        SBX__KB_CLEAN,
+        SBX__KB_DIRTY,
+        SBX__KB_HUGE_OWN,
+        SBX__KB_HUGE_SHARED,
+        SBX__KB_NUMBERS
+    };
+    static const char *const labels[SBX__KB_NUMBERS] = {
+        "Pss:",           "SwapPss:",         "Private_Clean:",
+        "Private_Dirty:", "Private_Hugetlb:", "Shared_Hugetlb:"};
+    const sbx__memory *m = &t->memory;
+    long long kib[SBX__KB_NUMBERS], own;
+    char path[60];
+    *share = sbx__own_pages(b, t);
+    *fresh = 0;
+    if (m->rss / (1 << 20) * 12 + m->tables / 4096 > SBX__LOOK) return;
+
+    errno = 0;
+    if (!sbx__proc_numbers(b->watch.proc, t->pid, sbx__task_file(t, "smaps_rollup", path), labels,
+                           kib, SBX__KB_NUMBERS)) {
+        if (errno != EACCES && errno != EPERM) *share = 0; /* it has ended meanwhile */
+        else if (!b->is_call) *share = m->rss;
+        return;
+    }
+    own = (kib[SBX__KB_SWAP] + kib[SBX__KB_HUGE_OWN] +
+           kib[SBX__KB_HUGE_SHARED] / b->watch.tasks.count) *
+          1024;
+    if (!b->is_call) {
+        *share = own + kib[SBX__KB_PSS] * 1024 + m->tables;
+        return;
+    }
+    own += (kib[SBX__KB_CLEAN] + kib[SBX__KB_DIRTY]) * 1024;
+    *fresh = m->anon - m->inherited - own;
+    if (m->files > SBX__SMALL) own = sbx__function_share(b, t);
+    *share = own + (m->tables > b->watch.host_tables ? m->tables - b->watch.host_tables : 0);
+}
+
+static void sbx__weigh_task(sbx *b, sbx__task *t) {
+    sbx__box_watch *w = &b->watch;
+    sbx__memory *m = &t->memory;
+    long long share, fresh;
+    if (w->pass == 0) {
+        sbx__find_twin(b, t);
+        m->weighed = !sbx__is_twin(b, t);
+        if (m->weighed) sbx__ask_share(b, t, &m->share, &m->fresh);
+        return;
+    }
+    if (!m->weighed) return; /* a new one, or a twin */
+    sbx__ask_share(b, t, &share, &fresh);
+    m->weighed = 0;
+    w->sum += share < m->share ? share : m->share;
+    if (fresh > m->fresh) fresh = m->fresh;
+    if (fresh > w->fresh) w->fresh = fresh;
+    if (share > m->rss - m->files / 4) m->cleared = m->files;
+}
+
+/* While one after the other is asked, pages move from the share of one to another's. So everybody
+   is asked twice, and the smaller share counts: the sum is exact, or too small. For 10 ms at a
+   time; then it goes on in the next turn. 1 = done. */
+static int sbx__weigh(sbx *b) {
+    sbx__box_watch *w = &b->watch;
+    long long begun = sbx__cpu_time(), spent = 0;
+    int i;
+    if (w->pass == 0 && w->next == 0) {
+        w->sum = w->fresh = 0;
+        w->begun_at = w->faults;
+    }
+    while (w->pass < 2 && spent < SBX__LOOK) {
+        for (i = 0; i < w->tasks.count && spent < SBX__LOOK; i++) {
+            if (w->tasks.at[i].pid < w->next) continue;
+            sbx__weigh_task(b, &w->tasks.at[i]);
+            w->next = w->tasks.at[i].pid + 1;
+            spent = sbx__cpu_time() - begun;
+        }
+        if (i < w->tasks.count) break;
+        w->next = 0;
+        w->pass++;
+    }
+    w->budget -= spent;
+    if (w->pass < 2) return 0;
+    w->pass = 0;
+    w->weighed = w->sum + w->fresh;
+    w->weighed_at = w->begun_at;
+    return 1;
+}
+
+/* Page faults tell that pages were copied, which no size does. */
+static int sbx__weighing_is_due(const sbx *b, const sbx__sums *sums) {
+    const sbx__box_watch *w = &b->watch;
+    long long page = sbx__page_size(), limit = b->cfg.memory_bytes;
+    if (w->pass || w->next) return 1;
+    if (w->on && limit >= 0 && sums->least <= limit && sums->likely > limit) return 1;
+    if (w->on && limit >= 0 && sums->least <= limit && sums->used > limit && !b->is_call) return 1;
+    if (w->budget < 0 || sums->likely - sums->least <= sums->likely / 20) return 0;
+    if (sums->likely <= w->peak) return 0;
+    return (sums->faults - w->weighed_at) * page > w->peak / 50;
+}
+
+/* Nothing since the last look was above this: everybody's own ceiling, and whoever came and went
+   meanwhile; or what there was then, and all that page faults can have brought. */
+static void sbx__raise_ceiling(sbx__box_watch *w, const sbx__sums *sums) {
+    long long gone = sums->waited - w->waited, faults = sums->faults - w->faults;
+    long long ceiling = sums->ceiling + (gone > 0 ? gone : 0) * w->unit;
+    long long other = w->base + (faults > 0 ? faults : 0) * w->unit;
+    if (ceiling > other) ceiling = other;
+    if (ceiling > w->most) w->most = ceiling;
+}
+
+/* There may have been so much at once, but it was not weighed: then the peak is not known. */
+static void sbx__doubt(sbx__box_watch *w, const sbx__sums *sums) {
+    long long maybe = sums->likely, since = sums->faults - w->weighed_at;
+    if (w->weighed_at && maybe > w->weighed + since * sbx__page_size())
+        maybe = w->weighed + since * sbx__page_size();
+    if (maybe > w->maybe) w->maybe = maybe;
+}
+
+static int sbx__is_doubtful(const sbx__box_watch *w, long long peak) {
+    long long slack = peak / 20 > 256 * 1024 ? peak / 20 : 256 * 1024;
+    return w->maybe > peak + slack;
+}
+
+static void sbx__look_at_memory(sbx *b) {
+    sbx__box_watch *w = &b->watch;
+    sbx__sums sums;
+    int alone = w->tasks.count == 1 && !b->is_call;
+    sbx__add_up(b, &sums);
+    sbx__raise_ceiling(w, &sums);
+    w->faults = sums.faults;
+    w->waited = sums.waited;
+    w->used = sums.used;
+    if (b->is_call) w->used = sums.likely;
+    w->base = b->is_call ? sums.likely : sums.base;
+    w->least = sums.least;
+    if (sums.likely - sums.least <= sums.likely / 20 && !w->mapped) w->least = sums.likely;
+    if (alone && !w->mapped) w->least = sums.likely = w->tasks.at[0].memory.most;
+
+    if (sbx__weighing_is_due(b, &sums) && sbx__weigh(b)) {
+        if (w->weighed > sums.least) sums.least = w->weighed;
+        if (sums.least > w->least) w->least = sums.least;
+        if (w->used > w->least) w->used = w->base = w->least;
+    }
+    if (w->least > w->peak && w->least > 0) w->peak = w->least;
+    sbx__doubt(w, &sums);
+    if (!w->on || b->cfg.memory_bytes < 0 || sums.least <= b->cfg.memory_bytes) return;
+    if (sums.least > w->peak) w->peak = sums.least;
+    sbx__stop(b, SBX_SAW_MEMORY_SUM);
 }
 
 /* ---- a look ---- */
 
-/* In a group without limits only the program itself is looked at. */
-static void sbx__list_alone(sbx *b) {
-    sbx__task t;
-    if (b->watch.tasks.count == 0 && sbx__proc_stat(b->watch.proc, b->watch.self, &t))
-        sbx__task_add(&b->watch.tasks, &t);
+/* A page fault maps at most 16 pages of a file; or a huge page, where everybody gets those. */
+static long long sbx__fault_unit(void) {
+    char text[64];
+    sbx__read_file(AT_FDCWD, "/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text);
+    return strstr(text, "[always]") ? 2LL << 20 : 16 * sbx__page_size();
 }
 
 /* In the tree's own /proc the program is the first after pid 1. */
 static void sbx__watch_open(sbx *b) {
-    if (b->watch.self) return;
-    b->watch.self = sbx__tree_proc(b) >= 0 ? 2 : (int)b->pid;
-    b->watch.proc = sbx__tree_proc(b);
-    if (b->watch.proc < 0) b->watch.proc = sbx__open_proc();
-    if (b->watch.proc < 0) b->watch.self = 0; /* no descriptor is free: next time */
-    if (b->is_call) b->watch.host_tables = sbx__own_tables();
+    static const char *const labels[] = {"RssAnon:", "VmPTE:"};
+    sbx__box_watch *w = &b->watch;
+    long long host[2];
+    int proc;
+    if (w->self) return;
+    w->self = sbx__tree_proc(b) >= 0 ? 2 : (int)b->pid;
+    w->proc = sbx__tree_proc(b);
+    if (w->proc < 0) w->proc = sbx__open_proc();
+    if (w->proc < 0) w->self = 0; /* no descriptor is free: next time */
+    if (w->on && b->cfg.memory_bytes >= 0) w->unit = sbx__fault_unit();
+    if (!b->is_call) return;
+    proc = sbx__open_proc();
+    sbx__proc_numbers(proc, (int)getpid(), "status", labels, host, 2);
+    sbx__close(&proc);
+    w->host_anon = host[0] * 1024;
+    w->host_tables = host[1] * 1024;
 }
 
 /* When to look again: more rarely as long as nothing changes, sooner near a limit, for it may grow
    by 4 GB a second. Without a limit only the peak is wanted: the more rarely, the more boxes. */
 static void sbx__watch_next(sbx *b, long long now, int grows) {
     sbx__box_watch *w = &b->watch;
-    int space = (b->seen.saw & SBX_SAW_MEMORY_LIMIT) != 0;
-    long long most = w->on || space ? SBX__LOOK : 2 * SBX__LOOK * (1 + b->crowd / 16), left;
-    if (grows) w->step = SBX__LOOK / 4;
-    else if (w->step < most) w->step *= 2;
+    int space = (b->seen.saw & SBX_SAW_MEMORY_LIMIT) != 0, crowd = 1 + b->crowd / 16;
+    long long most = w->on || space ? SBX__LOOK : 2 * SBX__LOOK * crowd, left;
+    if (!w->on && !space && w->step < SBX__SHORT * crowd) w->step = SBX__SHORT * crowd;
     left = w->step;
-    if (space) left = (b->cfg.address_space_bytes - w->peak_space) / 4096;
-    if (w->on && b->cfg.memory_bytes >= 0) left = (b->cfg.memory_bytes - w->used) / 4096;
-    if (left > w->step) left = w->step;
+    if (w->step < most) w->step *= 2;
+    if (grows && w->step > SBX__LOOK / 4) left = w->step = SBX__LOOK / 4;
+    if (space && left > (b->cfg.address_space_bytes - w->peak_space) / 4096)
+        left = (b->cfg.address_space_bytes - w->peak_space) / 4096;
+    if (w->on && b->cfg.memory_bytes >= 0 && left > (b->cfg.memory_bytes - w->used) / 4096)
+        left = (b->cfg.memory_bytes - w->used) / 4096;
     b->wing_at = now + (left > 1000 ? left : 1000);
 }
 
 static void sbx__watch_turn(sbx *b, long long now) {
     sbx__box_watch *w = &b->watch;
-    long long before = w->peak, budget = w->budget + (now - w->looked_at) / SBX__PART;
-    long long spent, closer;
+    long long before = w->faults, budget = w->budget + (now - w->looked_at) / SBX__PART;
+    long long spent, closer, page = sbx__page_size();
+    int grows;
     if (b->enforced & SBX_BY_CGROUP) return;
     w->budget = budget = budget < SBX__SAVED ? budget : SBX__SAVED;
     w->looked_at = now;
     sbx__watch_open(b);
-    if (!w->on && w->self == (int)b->pid) sbx__list_alone(b);
-    else if (now >= w->list_at) sbx__recount(b, now);
-
     spent = sbx__cpu_time();
-    sbx__weigh(b);
+    sbx__list_members(b, now);
+    if (!sbx__in_own_proc(b)) spent = sbx__cpu_time(); /* list_at holds that down */
+    sbx__look_at_memory(b);
     sbx__read_clock(b);
-    if (sbx__over_memory(b)) sbx__stop(b, SBX_SAW_MEMORY_SUM);
     if (b->cfg.cpu_ms >= 0 && w->cpu_us > b->cfg.cpu_ms * 1000) sbx__stop(b, SBX_SAW_CPU_SUM);
 
-    sbx__watch_next(b, now, w->peak > before + before / 64);
+    grows = (w->faults - before) * page > w->used / 64;
+    sbx__watch_next(b, now, grows);
     spent = sbx__cpu_time() - spent;
     closer = budget - w->budget;
-    spent = (spent - closer) * SBX__PART + closer * 4; /* a limit has to be watched in any case */
+    spent = (spent - closer) * (grows ? 4 : SBX__PART) + closer * 4; /* a limit has to be watched */
     if (b->wing_at < now + spent) b->wing_at = now + spent;
     if (w->budget < -SBX__SAVED) w->budget = -SBX__SAVED;
 }
 
-/* ru_maxrss starts at the host's own size, which the kernel knows within some per cent: only what
-   is clearly above that is the child's. Nor does it count if pages were mapped several times. */
-static int sbx__is_own(const sbx *b, long long bytes) {
-    return !b->watch.mapped && bytes > b->watch.host_peak + b->watch.host_peak / 16;
+/* Output is near the end of many short lives, and nothing else tells of that. */
+static void sbx__watch_heard(sbx *b, unsigned ready, long long now) {
+    int k, size = 0;
+    if (b->watch.heard || ready & 1u << SBX__EXIT || now < b->watch.begun + SBX__SHORT) return;
+    for (k = SBX__OUT; k <= SBX__ERR && size == 0; k++)
+        if (ready & 1u << k && ioctl(b->fd[k], FIONREAD, &size) != 0) size = 0;
+    if (size == 0) return; /* at the end of a stream there is no memory left to be seen */
+    b->watch.heard = 1;
+    sbx__watch_turn(b, now);
 }
 
 /* How near its address space came to the limit. Some programs reserve nearly all of it at once: so
@@ -5889,32 +6318,59 @@ static void sbx__watch_space(sbx *b, long long used) {
         b->seen.saw |= SBX_SAW_MEMORY_PEAK;
 }
 
+/* ru_maxrss starts at the host's own size, which the kernel knows within some per cent: only what
+   is clearly above that is the child's. Nor does it count if pages were mapped several times. */
+static int sbx__is_own(const sbx *b, long long bytes) {
+    if (b->is_call || b->watch.mapped) return 0;
+    return bytes > b->watch.host_peak + b->watch.host_peak / 16;
+}
+
+/* The books at the end: what page faults after the last look can have brought, and ru_maxrss, which
+   no process was above. */
+static void sbx__close_books(sbx *b, sbx_result *r) {
+    sbx__box_watch *w = &b->watch;
+    long long most = sbx__maxrss(&b->usage), page = sbx__page_size(), limit = b->cfg.memory_bytes;
+    long long faults = b->usage.ru_minflt + b->usage.ru_majflt, since = faults - w->faults, burst;
+    int own = sbx__is_own(b, most), alone = own && w->crowd <= 1;
+    if (since < 0) since = 0;
+    r->peak_bytes = w->peak;
+    if (own && most > r->peak_bytes) r->peak_bytes = most;
+    if (w->least + since * 16 * page > w->maybe) w->maybe = w->least + since * 16 * page;
+    if (!alone && !(b->seen.saw & SBX_SAW_MEMORY_SUM) && sbx__is_doubtful(w, r->peak_bytes))
+        r->peak_bytes = -1; /* too much has happened that nobody saw */
+
+    if (!w->on || limit < 0 || b->stopping) return;
+    burst = faults * page + SBX__SMALL;
+    if (burst > most) burst = most;
+    if (own && burst > limit) b->seen.saw |= SBX_SAW_MEMORY_SUM; /* between two looks */
+    since *= w->unit ? w->unit : sbx__fault_unit();
+    if (w->base + since > w->most) w->most = w->base + since;
+    if (w->most > most * (w->crowd ? w->crowd : 1)) w->most = most * (w->crowd ? w->crowd : 1);
+    if (w->most > limit) b->seen.saw |= SBX_SAW_BLIND; /* nobody saw that it was kept */
+}
+
 static void sbx__watch_observe(sbx *b, sbx_result *r) {
-    long long most = sbx__maxrss(&b->usage), cpu;
+    long long cpu;
     sbx__read_clock(b);
     cpu = b->watch.cpu_us;
     if (cpu > r->user_us + r->system_us) r->user_us = cpu - r->system_us; /* orphans */
-    r->peak_bytes = b->watch.peak;
-    if (!b->is_call && sbx__is_own(b, most) && most > r->peak_bytes) r->peak_bytes = most;
-    if (b->watch.on && b->cfg.memory_bytes >= 0 && !b->is_call && !b->stopping &&
-        sbx__is_own(b, most) && most > b->cfg.memory_bytes)
-        b->seen.saw |= SBX_SAW_MEMORY_SUM; /* a burst between two looks is still in the books */
+    if (!(b->enforced & SBX_BY_CGROUP)) sbx__close_books(b, r);
     if (b->seen.saw & SBX_SAW_MEMORY_LIMIT) sbx__watch_space(b, r->peak_bytes);
 }
 
 static void sbx__watch_usage(sbx *b, sbx_usage *u) {
+    long long now = sbx__now();
     if (b->enforced & SBX_BY_CGROUP) return;
     if (b->state == SBX__RUNNING) {
-        b->watch.list_at = 0;
         sbx__watch_open(b);
-        sbx__recount(b, sbx__now());
-        sbx__weigh(b);
+        sbx__list_members(b, now);
+        sbx__look_at_memory(b);
         sbx__read_clock(b);
         u->processes = b->watch.tasks.count;
     }
     u->cpu_us = b->watch.cpu_us;
-    u->memory_bytes = b->state == SBX__RUNNING ? b->watch.used : 0;
-    u->peak_bytes = b->watch.peak;
+    u->memory_bytes = b->state == SBX__RUNNING ? b->watch.least : 0;
+    u->peak_bytes = sbx__is_doubtful(&b->watch, b->watch.peak) ? -1 : b->watch.peak;
 }
 
 static void sbx__watch_free(sbx *b) {
@@ -5934,6 +6390,9 @@ static void sbx__watch_begin(sbx__plan *p, sbx *b) {
 }
 static void sbx__watch_turn(sbx *b, long long now) {
     if (!(b->enforced & SBX_BY_CGROUP)) b->wing_at = now ? SBX__NEVER : 0;
+}
+static void sbx__watch_heard(sbx *b, unsigned ready, long long now) {
+    (void)b, (void)ready, (void)now;
 }
 static void sbx__watch_observe(sbx *b, sbx_result *r) {
     long long most = sbx__maxrss(&b->usage);

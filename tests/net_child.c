@@ -138,6 +138,111 @@ static int net_vfork(int argc, char **argv) {
     return 0;
 }
 
+/* WORKERS that all have MB of the program's, for MS: they only read it (shared), or change it (cow),
+   so that each has a copy. With readers others come and go meanwhile. */
+static int net_pool(int argc, char **argv) {
+    int cow = strcmp(word(argc, argv, 0, "cow"), "cow") == 0;
+    long long mb = number(argc, argv, 1, 1), workers = number(argc, argv, 2, 1), i;
+    long long ms = number(argc, argv, 3, 100), end;
+    size_t size = (size_t)mb << 20, at;
+    volatile char sum = 0;
+    int touched[2], hold[2];
+    char byte = 1, *block = (char *)map(size, cow ? MAP_PRIVATE : MAP_SHARED);
+    if (mb * (cow ? workers + 1 : 1) > 512 || workers > 16 || !block) return 96;
+    if (pipe(touched) < 0 || pipe(hold) < 0) return 91;
+    memset(block, 1, size);
+    end = now_ms() + ms;
+    do {
+        for (i = 0; i < workers; i++)
+            if (spawn() == 0) {
+                if (cow) memset(block, 2, size);
+                for (at = 0; !cow && at < size; at += 4096) sum = (char)(sum + block[at]);
+                if (cow) { /* until all have theirs */
+                    close(hold[1]);
+                    _exit(write(touched[1], &byte, 1) != 1 || read(hold[0], &byte, 1) != 0);
+                }
+                sleep_ms(5);
+                _exit(0);
+            }
+        for (i = 0; cow && i < workers; i++)
+            if (read(touched[0], &byte, 1) != 1) return 93;
+        if (cow) sleep_ms(ms);
+        if (cow) close(hold[1]);
+        while (wait(NULL) > 0) {
+        }
+    } while (!cow && now_ms() < end);
+    return 0;
+}
+
+/* One file of MB, mapped and read TIMES, for MS. */
+static int net_map_file(int argc, char **argv) {
+    long long mb = number(argc, argv, 0, 1), times = number(argc, argv, 1, 1), i;
+    char path[] = "/tmp/sbx-test-XXXXXX", chunk[4096];
+    size_t size = (size_t)mb << 20, at;
+    volatile char sum = 0;
+    int fd = mkstemp(path);
+    if (fd < 0 || mb > 256) return 96;
+    unlink(path);
+    memset(chunk, 1, sizeof chunk);
+    for (at = 0; at < size; at += sizeof chunk)
+        if (write(fd, chunk, sizeof chunk) != (ssize_t)sizeof chunk) return 95;
+    for (i = 0; i < times; i++) {
+        const char *block = (const char *)mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+        if (block == (const char *)MAP_FAILED) return 95;
+        for (at = 0; at < size; at += sizeof chunk) sum = (char)(sum + block[at]);
+    }
+    say("ready\n");
+    sleep_ms(number(argc, argv, 2, 100));
+    return 0;
+}
+
+#ifdef __linux__
+static struct timespec vm_time;
+static char vm_stacks[3][16384];
+
+static int vm_sleeper(void *arg) {
+    (void)arg;
+    nanosleep(&vm_time, NULL);
+    syscall(SYS_exit, 0);
+    return 0;
+}
+
+/* Its two children are orphans when it ends. */
+static int vm_parent(void *arg) {
+    (void)arg;
+    clone(vm_sleeper, vm_stacks[1] + sizeof vm_stacks[1], CLONE_VM, NULL);
+    clone(vm_sleeper, vm_stacks[2] + sizeof vm_stacks[2], CLONE_VM, NULL);
+    syscall(SYS_exit, 0);
+    return 0;
+}
+#endif
+
+/* Uses MB, and has two orphans for MS that live in the same memory. Then, with "stay", it goes. */
+static int net_vm_orphans(int argc, char **argv) {
+#ifdef __linux__
+    long long mb = number(argc, argv, 0, 1), ms = number(argc, argv, 1, 100);
+    pid_t pid;
+    if (mb > 512 || touch_memory(mb, MAP_PRIVATE) != 0) return 96;
+    vm_time.tv_sec = (time_t)(ms / 1000);
+    vm_time.tv_nsec = (long)(ms % 1000) * 1000000;
+    pid = clone(vm_parent, vm_stacks[0] + sizeof vm_stacks[0], CLONE_VM | SIGCHLD, NULL);
+    if (pid < 0 || waitpid(pid, NULL, 0) != pid) return 91;
+    say("orphans\n");
+    sleep_ms(ms);
+#endif
+    return argv == NULL && argc;
+}
+
+/* As page_tables, but beside a second process. */
+static int net_sparse(int argc, char **argv) {
+    pid_t pid = spawn();
+    if (pid == 0) {
+        sleep_ms(4000);
+        _exit(0);
+    }
+    return mode_page_tables(argc, argv);
+}
+
 /* COUNT orphans that end at once; tells how many are zombies when none should be left. */
 static int net_orphans(int argc, char **argv) {
     long long count = number(argc, argv, 0, 100), end = now_ms() + 5000, i;
@@ -240,6 +345,10 @@ static const struct net_act {
     {"relative", net_relative},
     {"vfork", net_vfork},
     {"undumpable", net_undumpable},
+    {"pool", net_pool},
+    {"map_file", net_map_file},
+    {"vm_orphans", net_vm_orphans},
+    {"sparse", net_sparse},
     {"orphans", net_orphans},
     {"clean_up", net_clean_up},
     {"edges", net_edges},

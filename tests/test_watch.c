@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 #ifdef __linux__
+#include <grp.h>
 #include <sys/syscall.h>
 #endif
 
@@ -691,6 +692,237 @@ UTEST(watch, memory_that_a_vfork_borrows_counts_once) {
         EXPECT_GE(result.peak_bytes, 40 * MB);
         sbx_free(&result);
     }
+}
+
+/* ==== Neither too much nor too little ========================================================= */
+
+/* Memory that is there once must not end a program, however often it shows: read by workers that
+   come and go, mapped ten times, lived in by orphans. */
+UTEST(watch, memory_that_is_there_once_ends_nobody) {
+    static const char *const ways[][6] = {
+        {"net", "pool", "shared", "60", "6", "600"},
+        {"net", "map_file", "40", "10", "300", NULL},
+        {"net", "vm_orphans", "60", "400", NULL, NULL},
+    };
+    int i;
+    NEED_WATCH();
+    for (i = 0; i < 6; i++) {
+        const char *const *way = ways[i / 2];
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv(way[0], way[1], way[2], way[3], way[4], way[5]);
+        config.contain = test_both[i % 2];
+        config.memory_bytes = 90 * MB;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        EXPECT_LE_MSG(result.peak_bytes, 70 * MB, way[1]);
+        sbx_free(&result);
+    }
+}
+
+/* Pages that forked workers copy change no size of theirs. Four copies of 40 MB and the original:
+   where that is reported it is right, and a machine that is not too busy lets the host see it. */
+static void expect_copies(int *utest_result, sbx_contain contain, long long limit) {
+    long long peak = -1;
+    int tries;
+    for (tries = 0; tries < 6 && peak < 0; tries++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("net", "pool", "cow", "40", "4", tries ? "600" : "100");
+        config.contain = contain;
+        config.memory_bytes = limit;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        peak = result.peak_bytes;
+        if (peak >= 0) EXPECT_GE(peak, 190 * MB);
+        EXPECT_LE(peak, 215 * MB);
+        sbx_free(&result);
+    }
+    EXPECT_GE(peak, 0LL);
+}
+
+UTEST(watch, copies_of_pages_count) {
+    int i;
+    NEED_WATCH();
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        expect_copies(utest_result, test_both[i], 0); /* a group needs no limit for it */
+        expect_copies(utest_result, test_both[i], 400 * MB);
+        config.argv = test_child_argv("net", "pool", "cow", "40", "4", "5000");
+        config.contain = test_both[i];
+        config.memory_bytes = 150 * MB;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+        EXPECT_EQ(1, result.certain);
+        sbx_free(&result);
+    }
+}
+
+/* The line with the memory stands behind that of the groups, which may be long. */
+static const char *hog_of_many_groups(void *arg) {
+    gid_t groups[3000];
+    sbx_config config = {0};
+    sbx_result result;
+    int i;
+    for (i = 0; i < 3000; i++) groups[i] = (gid_t)(100000 + i);
+    TEST_MUST(setgroups(3000, groups) == 0);
+    config.argv = test_child_argv("net", "use", "100", "5000");
+    config.contain = *(sbx_contain *)arg;
+    config.memory_bytes = 50 * MB;
+    MUST_BE_WELL(test_run(&config, &result));
+    if (result.verdict != SBX_MEMORY_LIMIT) return test_text("%s", result.message);
+    sbx_free(&result);
+    return "";
+}
+
+UTEST(watch, memory_of_a_user_of_many_groups) {
+    sbx_contain contain[2];
+    int i;
+    NEED_WATCH();
+    if (geteuid() != 0) UTEST_SKIP("only root can have so many groups");
+    for (i = 0; i < 2; i++) {
+        contain[i] = test_both[i];
+        EXPECT_WELL(in_place(hog_of_many_groups, &contain[i]));
+    }
+}
+
+#if TEST_HAS_CALL
+static int fn_uses(void *arg, void *ret, size_t size) {
+    size_t mb = *(const size_t *)arg;
+    char *block = (char *)mmap(NULL, mb * (size_t)MB, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    (void)ret, (void)size;
+    if (block == (char *)MAP_FAILED) return 1;
+    memset(block, 1, mb * (size_t)MB);
+    test_sleep_ms(150);
+    return 0;
+}
+
+/* One file at two addresses: none of its pages is private, and the host has none of them. */
+static int fn_maps_twice(void *arg, void *ret, size_t size) {
+    char path[] = "/tmp/sbx-test-XXXXXX";
+    int fd = mkstemp(path), i;
+    size_t at, length = 50 * (size_t)MB;
+    volatile char sum = 0;
+    (void)arg, (void)ret, (void)size;
+    if (fd < 0 || unlink(path) != 0 || ftruncate(fd, (off_t)length) != 0) return 1;
+    for (i = 0; i < 2; i++) {
+        char *block = (char *)mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (block == (char *)MAP_FAILED) return 1;
+        for (at = 0; at < length; at += 4096) sum = (char)(sum + ++block[at]);
+    }
+    test_sleep_ms(4000);
+    return 0;
+}
+
+/* Never the host's: neither its 80 MB, nor more or less of the function's own. */
+UTEST(watch, memory_of_functions_in_a_large_host) {
+    size_t mb = 40;
+    char *ballast = (char *)malloc(80 * (size_t)MB);
+    int i;
+    NEED_WATCH();
+    ASSERT_TRUE(ballast != NULL);
+    memset(ballast, 1, 80 * (size_t)MB);
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.contain = test_both[i];
+        config.memory_bytes = 60 * MB;
+        sbx_call(&config, fn_uses, &mb, NULL, 0, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        if (!test_is_asan()) {
+            EXPECT_GE(result.peak_bytes, 38 * MB);
+            EXPECT_LE(result.peak_bytes, 43 * MB);
+        }
+        sbx_free(&result);
+        config.memory_bytes = 40 * MB;
+        sbx_call(&config, fn_maps_twice, NULL, NULL, 0, &result);
+        EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+        EXPECT_EQ(1, result.certain);
+        sbx_free(&result);
+    }
+    free(ballast);
+}
+#endif
+
+/* In a host that is larger than the program, the kernel's books tell nothing of its peak. What is
+   reported all the same is right, and what nobody saw is not certain. */
+UTEST(watch, short_lives_in_a_large_host) {
+    char *ballast = (char *)malloc(80 * (size_t)MB);
+    int i;
+    NEED_WATCH();
+    ASSERT_TRUE(ballast != NULL);
+    memset(ballast, 1, 80 * (size_t)MB);
+    for (i = 0; i < 16; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("net", "use", "20", i % 4 ? "0" : "1");
+        config.contain = test_both[i % 2];
+        config.memory_bytes = i < 8 ? 0 : 10 * MB;
+        TEST_RUN(&config, &result);
+        if (i < 8) {
+            EXPECT_VERDICT(SBX_OK, result);
+            if (result.peak_bytes >= 0) EXPECT_GE(result.peak_bytes, 20 * MB);
+            EXPECT_LE(result.peak_bytes, 23 * MB);
+        } else { /* it had twice the limit */
+            EXPECT_TRUE(result.verdict == SBX_MEMORY_LIMIT || !result.certain);
+        }
+        sbx_free(&result);
+    }
+    free(ballast);
+}
+
+/* Hardly a program is smaller than 1 MB. */
+UTEST(watch, nobody_is_certain_of_a_limit_that_nobody_saw_kept) {
+    int i;
+    NEED_WATCH();
+    for (i = 0; i < 10; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("exit", "0");
+        config.contain = test_both[i % 2];
+        config.memory_bytes = MB;
+        TEST_RUN(&config, &result);
+        EXPECT_TRUE(result.verdict == (result.certain ? SBX_MEMORY_LIMIT : SBX_OK));
+        EXPECT_TRUE(result.certain || result.evidence & SBX_SAW_BLIND);
+        sbx_free(&result);
+        config.memory_bytes = 1 << 30;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        EXPECT_EQ(1, result.certain);
+        sbx_free(&result);
+    }
+}
+
+/* A walk through many page tables would keep the host's thread in the kernel. */
+UTEST(watch, no_look_takes_long) {
+    sbx_config config = {0};
+    sbx_result result;
+    long long most = 0, tables = 0;
+    sbx *box;
+    NEED_WATCH();
+    config.argv = test_child_argv("net", "sparse");
+    config.memory_bytes = 1 << 30;
+    config.timeout_ms = LONG_MS;
+    box = sbx_start(&config, &result);
+    ASSERT_TRUE(box != NULL);
+    while (!sbx_poll(box, 0)) {
+        long long begun = test_host_cpu_us(), took;
+        sbx_usage usage;
+        sbx_poll(box, 0);
+        sbx_get_usage(box, &usage);
+        took = test_host_cpu_us() - begun;
+        if (took > most) most = took;
+        if (usage.memory_bytes > tables) tables = usage.memory_bytes;
+        test_sleep_ms(2);
+    }
+    sbx_finish(box, &result);
+    if (result.exit_code == 7) UTEST_SKIP("no 64 GB of addresses");
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_GE(tables, 100 * MB);
+    EXPECT_LE(most, 30000LL); /* 10 ms, and other programs in the caches */
+    sbx_free(&result);
 }
 
 /* Processes that hide their pages have a size all the same. */
