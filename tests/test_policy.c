@@ -2588,6 +2588,14 @@ static const char *without_landlock(void *arg) {
     TEST_MUST(result.exit_code == 3 && (result.enforced & all) == all);
     TEST_MUST(!(result.enforced & SBX_BY_LANDLOCK));
     sbx_free(&result);
+    config.argv = NULL; /* the root itself, and what stands in it, cannot be changed */
+    config.command = "exec 2>/dev/null; (echo x >/x) || (echo x >/etc/x) || (chmod 700 /usr) || "
+                     "(echo x >/etc/passwd) || (mkdir /dev/x) || echo fixed";
+    sbx_run(&config, &result);
+    if (strcmp(result.out.data, "fixed\n") != 0) return "its root can be changed";
+    sbx_free(&result);
+    config.command = NULL;
+    config.argv = test_child_argv("exit", "3");
     config.contain = SBX_CONTAIN_GROUP; /* but in a group there is nothing else */
     sbx_run(&config, &result);
     TEST_MUST(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_POLICY);
