@@ -849,7 +849,7 @@ int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 #define SBX__PAGE 4096                     /* the least room for one read: see sbx__read */
 #define SBX__BIG_PIPE (1 << 20)            /* what a pipe grows to once the child has filled it */
 #define SBX__STACK 24576                   /* of a vfork child; ... */
-#define SBX__STACKS 6                      /* ... a fresh one each: sanitizers remember frames */
+#define SBX__STACKS 12                     /* ... a fresh one each: sanitizers remember frames */
 #define SBX__SCRATCH (64LL << 20)          /* scratch_bytes of a policy, if it does not say */
 #define SBX__LIMITS 12                     /* rlimits of a child, at the most */
 
@@ -880,6 +880,7 @@ typedef struct sbx__stream {         /* stdout or stderr, as far as they are kep
     size_t ring_size, ring_at, ring_end; /* SBX_KEEP_LAST, _ENDS: later bytes go round behind the
                                         kept ones; newest before ring_at, oldest up to ring_end */
     unsigned long long ring_total;   /* bytes that went there */
+    long long told;                  /* bytes that on_output got */
 } sbx__stream;
 
 /* ---- what the wings have in the plan and in the box; touched by nobody else ---- */
@@ -923,7 +924,7 @@ typedef struct sbx__plan_tree {
 typedef struct sbx__box_tree {
     pid_t init;                      /* pid 1 of the tree; 0 = the group only, or gone */
     int life, timer, lines;          /* lines: pid 1 is a shell and reads text */
-    int proc;                        /* the tree's own /proc, until the watch takes it */
+    int proc;                        /* the tree's own /proc, which the watch looks at, too */
     struct rusage usage;             /* of pid 1: its own, and that of orphans it waited for */
 } sbx__box_tree;
 
@@ -943,6 +944,7 @@ typedef struct sbx__memory {         /* of a process, at the last look; in bytes
 typedef struct sbx__task {           /* a process of the tree, as /proc shows it */
     int pid, parent, group, session, dead, member;
     int no_exec;                     /* forked, and still the program that forked it */
+    int ending;                      /* on its way out */
     int threads, thread;             /* if its first one has ended, one that can be asked; or 0 */
     long long cpu, reaped;           /* ticks: its own, and of children it waited for */
     long long owed;                  /* ticks of vanished descendants */
@@ -1791,7 +1793,7 @@ SBX_API long long sbx_read(sbx *box, sbx_stream stream, void *to, size_t room) {
 
 SBX_API int sbx_set_timeout(sbx *box, long long ms) {
     if (!box || box->state != SBX__RUNNING || box->stopping) return 0;
-    if (ms < 0 || ms > SBX_MAX_MS) ms = -1;
+    if (ms < SBX_UNLIMITED || ms > SBX_MAX_MS) return 0;
     box->timeout_ms = ms;
     box->deadline = ms < 0 ? SBX__NEVER : sbx__now() + ms * 1000;
     if (box->in_tree) sbx__tree_set_deadline(box);
@@ -2017,7 +2019,7 @@ static int sbx__check(sbx__plan *p, sbx_result *r) {
 
 /* ==== plan: everything is resolved and allocated before a process exists ===================== */
 
-/* Text that was put into the plan's memory, whose size sbx__plan_memory knows, stays there. */
+/* Text that was put into the plan's memory, whose size sbx__plan_program knows, stays there. */
 static const char *sbx__stays(sbx__plan *p) {
     const char *text = p->free_text;
     p->free_text += strlen(text) + 1;
@@ -2121,7 +2123,8 @@ static void sbx__plan_name(const sbx__plan *p, sbx *b) {
         name = slash && slash[1] ? slash + 1 : p->argv[0];
     }
     sbx__plain(shown, sizeof shown, name);
-    if (strlen(name) >= sizeof shown) strcpy(shown + strlen(shown) - 3, "...");
+    if (strlen(name) >= sizeof shown)
+        strcpy(shown + sbx_utf8_prefix(shown, strlen(shown), strlen(shown) - 3), "...");
     snprintf(b->who, sizeof b->who, "'%s'", shown);
 }
 
@@ -2567,6 +2570,10 @@ static int sbx__has_begun(sbx__plan *p, sbx *b, sbx_result *r) {
 
 /* ---- read: what the child writes, up to a cap ---- */
 
+static int sbx__is_streamed(const sbx *b, int i) {
+    return (i ? b->cfg.err : b->cfg.out) == SBX_STREAM;
+}
+
 /* How many more bytes of this stream may be kept; past that they are dropped, or go round in the
    ring. stderr shares the cap unless it has its own. */
 static long long sbx__left(const sbx *b, int i) {
@@ -2575,16 +2582,17 @@ static long long sbx__left(const sbx *b, int i) {
     long long cap = i == 1 && own ? b->cfg.error_bytes : b->cfg.output_bytes;
     long long used = own ? s[i].counted : s[0].counted + s[1].counted;
     if (cap < 0) return SBX_MAX_BYTES;
-    if (b->cfg.truncate_output == SBX_KEEP_LAST) cap = 0;
-    if (b->cfg.truncate_output == SBX_KEEP_ENDS) cap /= 2;
+    if (b->cfg.truncate_output == SBX_KEEP_LAST && !sbx__is_streamed(b, i)) cap = 0;
+    if (b->cfg.truncate_output == SBX_KEEP_ENDS && !sbx__is_streamed(b, i)) cap /= 2;
     return cap > used ? cap - used : 0;
 }
 
 /* How many of the last bytes are kept in the ring; 0 = none are. */
 static size_t sbx__ring_cap(const sbx *b, int i) {
     long long cap = i == 1 && b->cfg.error_bytes != 0 ? b->cfg.error_bytes : b->cfg.output_bytes;
-    if (cap < 0 || b->cfg.truncate_output < SBX_KEEP_LAST) return 0;
-    return (size_t)(b->cfg.truncate_output == SBX_KEEP_LAST ? cap : cap - cap / 2);
+    if (cap < 0 || b->cfg.truncate_output < SBX_KEEP_LAST || sbx__is_streamed(b, i)) return 0;
+    if (b->cfg.truncate_output == SBX_KEEP_ENDS) cap -= cap / 2;
+    return cap < (long long)((size_t)-1 / 4) ? (size_t)cap : (size_t)-1 / 4;
 }
 
 /* Room behind the kept bytes for one more read: doubling, at most one chunk past the cap. */
@@ -2665,7 +2673,12 @@ static void sbx__ring_straighten(sbx__stream *s, size_t n) {
     sbx__reverse(ring, n);
 }
 
+/* Never past the cap, which a ring does not know: it counts what was told. */
 static void sbx__tell(sbx *b, int i, const char *data, size_t n) {
+    long long cap = i == 1 && b->cfg.error_bytes != 0 ? b->cfg.error_bytes : b->cfg.output_bytes;
+    long long told = b->stream[i].told + (b->cfg.error_bytes ? 0 : b->stream[!i].told);
+    if (sbx__ring_cap(b, i) && (long long)n > cap - told) n = (size_t)(cap - told);
+    b->stream[i].told += (long long)n;
     if (n == 0 || !b->cfg.on_output || b->seen.saw & SBX_SAW_CANCEL) return;
     if (b->cfg.on_output(b->cfg.user, i ? SBX_STDERR : SBX_STDOUT, data, n) == 0) return;
     b->cfg.on_output = NULL;
@@ -2693,6 +2706,7 @@ static void sbx__take(sbx *b, int i, const char *data, size_t n, int kind) {
     if (kind == SBX__IN_RING) {
         s->ring_at += n;
         s->ring_total += n;
+        sbx__tell(b, i, data, n);
         return;
     }
     if (kind == SBX__NOWHERE) {
@@ -2703,7 +2717,7 @@ static void sbx__take(sbx *b, int i, const char *data, size_t n, int kind) {
     if ((long long)keep > left) keep = (size_t)left;
     s->counted += (long long)keep;
     if (kind == SBX__BEHIND) s->size += keep;
-    sbx__tell(b, i, data, keep);
+    sbx__tell(b, i, data, sbx__ring_cap(b, i) ? n : keep);
     if (keep == n) return;
 
     if (kind == SBX__BEHIND && sbx__ring_cap(b, i)) { /* the rest stands where the ring begins */
@@ -2714,10 +2728,6 @@ static void sbx__take(sbx *b, int i, const char *data, size_t n, int kind) {
     }
     s->truncated = 1;
     if (!b->cfg.truncate_output) sbx__stop(b, SBX_SAW_OUTPUT_CAP);
-}
-
-static int sbx__is_streamed(const sbx *b, int i) {
-    return (i ? b->cfg.err : b->cfg.out) == SBX_STREAM;
 }
 
 /* Where the next bytes go. The least is a page: of a pipe in packet mode (O_DIRECT, which the
@@ -2757,7 +2767,7 @@ static void sbx__end_stream(sbx *b, int k) {
 
 /* Reads what is there, at most about one full pipe, so that no stream starves the other. */
 static void sbx__read(sbx *b, int k) {
-    size_t budget = SBX__BIG_PIPE, room;
+    size_t budget = b->state < SBX__LEAVING ? SBX__BIG_PIPE : 16 * SBX__BIG_PIPE, room;
     int i = k - SBX__OUT, kind;
     sbx__stream *s = &b->stream[i];
     char spare[SBX__PAGE];
@@ -2866,6 +2876,8 @@ static void sbx__kill_all(sbx *b) {
 
 /* The reason is noted before the signal goes out, and only the first one counts. */
 static void sbx__stop(sbx *b, unsigned reason) {
+    if (b->stopping && reason & (SBX_SAW_MEMORY_SUM | SBX_SAW_DENIED) && b->kill_at != SBX__NEVER)
+        b->kill_at = 0; /* no more grace */
     if (b->stopping) return;
     b->stopping = 1;
     b->seen.saw |= reason;
@@ -3053,6 +3065,12 @@ static void sbx__hear(sbx *b, long long now) {
     if (kill_it && b->kill_at != SBX__NEVER) b->kill_at = now;
 }
 
+/* A look at memory and CPU time: also while others have the rest of the grace. */
+static void sbx__on_wing(sbx *b, long long now) {
+    if (b->cfg.cgroup) sbx__cgroup_turn(b, now);
+    else sbx__watch_turn(b, now);
+}
+
 static void sbx__on_time(sbx *b, long long now) {
     if (now >= b->deadline) sbx__stop_running(b, SBX_SAW_DEADLINE, now);
     if (b->state == SBX__RUNNING && now >= b->kill_at) {
@@ -3063,9 +3081,7 @@ static void sbx__on_time(sbx *b, long long now) {
         sbx__give_up(b, SBX_SAW_STUCK, now);
         return;
     }
-    if (b->state != SBX__RUNNING || now < b->wing_at) return;
-    if (b->cfg.cgroup) sbx__cgroup_turn(b, now);
-    else sbx__watch_turn(b, now);
+    if (b->state == SBX__RUNNING && now >= b->wing_at) sbx__on_wing(b, now);
 }
 
 static void sbx__turn(sbx *b, unsigned ready, long long now) {
@@ -3080,6 +3096,7 @@ static void sbx__turn(sbx *b, unsigned ready, long long now) {
         sbx__check_end(b, ready, now);
     if (b->state <= SBX__LINGERING && (ready & 1u << SBX__CANCEL || b->cfg.stop)) sbx__hear(b, now);
     if (b->state == SBX__RUNNING) sbx__on_time(b, now);
+    if (b->state == SBX__LINGERING && now >= b->wing_at) sbx__on_wing(b, now);
     if (b->state == SBX__LINGERING &&
         (now >= b->look_at || now >= b->kill_at || ready & 1u << SBX__PID1))
         sbx__linger(b, now);
@@ -3091,6 +3108,7 @@ static void sbx__turn(sbx *b, unsigned ready, long long now) {
 static long long sbx__wake(const sbx *b) {
     long long at = b->look_at;
     if (b->kill_at < at) at = b->kill_at;
+    if (b->state == SBX__LINGERING && b->wing_at < at) at = b->wing_at;
     if (b->state != SBX__RUNNING) return at;
     if (!b->stopping && b->deadline < at) at = b->deadline;
     if (b->stuck_at < at) at = b->stuck_at;
@@ -4244,12 +4262,13 @@ SBX_API void sbx_fail(const char *format, ...) { (void)format; }
 #include <sys/socket.h>
 
 #define SBX__COT_SIZE (4u << 20) /* the reserved addresses: stacks first, then the plan */
-#define SBX__COT_PLAN (SBX__STACKS * SBX__STACK)
+#define SBX__COT_PLAN ((SBX__STACKS * SBX__STACK + 65535) / 65536 * 65536) /* whole pages */
 #define SBX__COT_FDS 240 /* the kernel passes 253 at once */
 #define SBX__COT_FIXED 0x10 /* MAP_FIXED */
 
 struct sbx_nursery {
     int line; /* a socket, on which the nursery listens */
+    int pidfd;
     pid_t pid;
     char *cot;
 };
@@ -4277,7 +4296,7 @@ static void *sbx__lay(sbx__layout *l, const void *bytes, size_t size) {
     if (at + size > l->room) {
         size_t room = 2 * (at + size);
         char *data = (char *)SBX_REALLOC(l->data, room);
-        l->failed |= !data;
+        if (!data) l->failed = ENOMEM;
         if (!data) return NULL;
         l->data = data;
         l->room = room;
@@ -4296,7 +4315,7 @@ static void sbx__lay_fd(sbx__layout *l, const void *place, int fd) {
     sbx__cradle *c = (sbx__cradle *)(void *)l->data;
     if (fd < 0 || l->failed) return;
     if (l->fds == SBX__COT_FDS) {
-        l->failed = 1;
+        l->failed = EMFILE;
         return;
     }
     c->where[l->fds] = (size_t)((const char *)place - l->at);
@@ -4379,12 +4398,13 @@ static int sbx__lay_out(const sbx__plan *p, sbx__layout *l, sbx__order *order) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     struct rlimit most;
     int fd;
-    errno = l->failed ? ENOMEM : EFBIG;
+    errno = l->failed ? l->failed : EFBIG;
     order->size = l->size;
     order->arg_at = (l->size + page - 1) / page * page;
     order->arg_size = p->cfg.arg_size;
     order->fds = l->fds;
     if (l->failed || l->size > SBX__COT_SIZE - SBX__COT_PLAN) return -1;
+    if (p->call.file < 0) return -1; /* the result would be a mapping of the host's */
     if (getrlimit(RLIMIT_FSIZE, &most) != 0) return -1;
     if (most.rlim_cur < order->arg_at + order->arg_size) return -1; /* else SIGXFSZ */
 
@@ -4422,7 +4442,7 @@ static void sbx__wrap(sbx__parcel *parcel, sbx__order *order) {
 static pid_t sbx__order_child(const sbx_nursery *n, sbx__layout *l, int file, sbx__order *order) {
     struct cmsghdr *control;
     sbx__parcel parcel;
-    int answer[2] = {-1, -1}, all[SBX__COT_FDS + 2], pid = -1;
+    int answer[2] = {-1, -1}, all[SBX__COT_FDS + 2], pid = 0;
     size_t size = (size_t)(l->fds + 2) * sizeof(int);
     ssize_t sent = -1;
     if (!sbx__pipe(&answer[0], &answer[1], 3)) return -1;
@@ -4441,10 +4461,9 @@ static pid_t sbx__order_child(const sbx_nursery *n, sbx__layout *l, int file, sb
     while (sent < 0 && errno == EINTR);
     sbx__close(&answer[1]);
     if (sent == (ssize_t)sizeof *order) {
-        errno = ESRCH; /* it ended instead of answering */
         while (read(answer[0], &pid, sizeof pid) < 0 && errno == EINTR) {
         }
-        if (pid < -1) errno = -pid;
+        errno = pid < 0 ? -pid : ESRCH; /* it ended instead of answering */
     }
     sbx__close(&answer[0]);
     return pid > 0 ? (pid_t)pid : -1;
@@ -4477,7 +4496,7 @@ static pid_t sbx__call_fork(sbx__plan *p, int (*first)(void *)) {
 /* In the new child: the plan takes its place, with the descriptors that came with it. */
 static void sbx__hatch(char *cot, const sbx__order *order, const int *fd) {
     sbx__cradle *c = (sbx__cradle *)(void *)(cot + SBX__COT_PLAN);
-    int flags = MAP_PRIVATE | SBX__COT_FIXED, i;
+    int flags = MAP_PRIVATE | SBX__COT_FIXED, report = fd[2], i;
     void *arg = NULL;
     if (mmap(cot, SBX__COT_PLAN, PROT_READ | PROT_WRITE, flags | MAP_ANON, -1, 0) == MAP_FAILED ||
         mmap(c, order->size, PROT_READ | PROT_WRITE, flags, fd[0], 0) == MAP_FAILED)
@@ -4491,7 +4510,8 @@ static void sbx__hatch(char *cot, const sbx__order *order, const int *fd) {
     close(fd[1]);
     for (i = 0; i < order->fds; i++) {
         int moved = sbx__move_up(fd[2 + i], c->plan.low + 2);
-        if (moved < 0) sbx__quit_with(fd[2], SBX_STEP_IO, 0);
+        if (moved < 0) sbx__quit_with(report, SBX_STEP_IO, 0);
+        if (i == 0) report = moved;
         memcpy(cot + SBX__COT_PLAN + c->where[i], &moved, sizeof moved);
     }
     c->plan.call.arg = arg;
@@ -4570,7 +4590,8 @@ SBX_API sbx_nursery *sbx_nursery_open(sbx_result *result) {
 
     sbx__close(&line[1]);
     if (n && n->pid > 0) {
-        n->line = sbx__move_up(line[0], 3);
+        n->line = sbx__move_up(line[0], 3); /* -1: calls are refused */
+        n->pidfd = sbx__move_up(sbx__open_pidfd(n->pid), 3);
         n->cot = (char *)cot;
         snprintf(r->message, sizeof r->message, "the nursery is open");
         return n;
@@ -4583,9 +4604,10 @@ SBX_API sbx_nursery *sbx_nursery_open(sbx_result *result) {
 
 SBX_API void sbx_nursery_close(sbx_nursery *nursery) {
     if (!nursery) return;
-    sbx__close(&nursery->line);
-    kill(nursery->pid, SIGKILL); /* unreaped: the number is still its own */
+    sbx__close(&nursery->line); /* it ends by itself; a copy of the host may hold the line */
+    sbx__pidfd_signal(nursery->pidfd, SIGKILL, 0);
     sbx__collect(nursery->pid, 0, NULL);
+    sbx__close(&nursery->pidfd);
     munmap(nursery->cot, SBX__COT_SIZE);
     SBX_FREE(nursery);
 }
@@ -4657,6 +4679,7 @@ static int sbx__proc_stat(int proc, int pid, sbx__task *t) {
     t->group = (int)field[1];
     t->session = (int)field[2];
     t->no_exec = (field[5] & 0x40) != 0; /* PF_FORKNOEXEC */
+    t->ending = (field[5] & 4) != 0; /* PF_EXITING */
     t->faults = field[6] + field[8];
     t->waited = field[7] + field[9];
     t->cpu = field[10] + field[11];
@@ -5031,7 +5054,8 @@ static void sbx__init_loop(void) {
             kill(-1, text[0]);
             continue;
         }
-        if (!more && read(SBX__INIT_CHILDREN, text, sizeof text) < 0) more = 0;
+        if (!more && read(SBX__INIT_CHILDREN, text, sizeof text) < 0) {
+        } /* only to be told of the next */
         more = wait4(-1, NULL, SBX__WALL | WNOHANG, NULL) > 0;
     }
 }
@@ -5460,8 +5484,14 @@ static int sbx__tree_signal(sbx *b, int number) {
 
 /* Did pid 1's own timer end the tree? */
 static int sbx__tree_timed_out(sbx *b, long long now) {
+    sbx__task t;
+    int proc, ending;
     if (!b->tree.init || b->seen.signal != SIGKILL) return 0;
-    if (now < sbx__tree_late(b) - 3 * SBX__SECOND / 2) return 0;
+    if (now < sbx__tree_late(b)) return 0;
+    proc = sbx__open_proc(); /* it waits for the program to be collected before it is gone */
+    ending = !sbx__proc_stat(proc, (int)b->tree.init, &t) || t.ending || t.dead;
+    sbx__close(&proc);
+    if (!ending) return 0;
     if (b->ended > sbx__tree_late(b)) b->ended = sbx__tree_late(b);
     return 1;
 }
