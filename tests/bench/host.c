@@ -20,6 +20,8 @@
 #define FLOOD_MB    "256"
 #define FLOOD_BYTES (256LL << 20)
 #define MANY        1000
+#define MORE        4000
+#define TRIPS       1000
 
 static char *tiny;
 static char *tiny_argv[4], *bare_argv[2];
@@ -37,11 +39,15 @@ static char *const *tiny_with(const char *mode, const char *value) {
 typedef struct hand {
     char *const *argv;
     int out[2], err[2], pidfd;
+    int in; /* 0 = the host's */
+    int session; /* 1 = one of its own */
     pid_t pid;
 } hand;
 
 static int hand_child(void *arg) {
     hand *h = arg;
+    if (h->in > 0) dup2(h->in, 0);
+    if (h->session) setsid();
     if (h->out[1] >= 0) dup2(h->out[1], 1);
     if (h->err[1] >= 0) dup2(h->err[1], 2);
     execve(h->argv[0], h->argv, no_env);
@@ -78,6 +84,7 @@ static double hand_collect(char *const *argv) {
     int out_open = 1, err_open = 1, ended = 0, bytes = 0;
     hand h;
 
+    h.in = h.session = 0;
     h.argv = argv;
     if (hand_start(&h, 0) != 0) return -1;
     while (out_open || err_open || !ended) {
@@ -129,6 +136,7 @@ static double hand_quiet(void) {
     double start = worker_now();
     hand h;
 
+    h.in = h.session = 0;
     h.argv = tiny_with("quiet", NULL);
     if (hand_start(&h, -1) != 0 || hand_wait(&h) != 0) return -1;
     return worker_now() - start;
@@ -141,6 +149,7 @@ static double hand_drain(void) {
     ssize_t n;
     hand h;
 
+    h.in = h.session = 0;
     h.argv = tiny_with("flood", FLOOD_MB);
     if (hand_start(&h, 1 << 20) != 0) return -1;
     while ((n = read(h.out[0], buffer, sizeof buffer)) > 0) total += n;
@@ -157,6 +166,7 @@ static double hand_capture(void) {
     ssize_t n;
     hand h;
 
+    h.in = h.session = 0;
     h.argv = tiny_with("flood", FLOOD_MB);
     if (data == NULL || hand_start(&h, 1 << 20) != 0) return -1;
     while ((n = read(h.out[0], data + size, room - size)) > 0) {
@@ -316,6 +326,20 @@ static double run_drain(void) {
     return timed_run(&config, FLOOD_BYTES);
 }
 
+static double run_keep(int mode) {
+    sbx_config config = plain("flood", "1024");
+    config.truncate_output = mode;
+    return timed_run(&config, 1LL << 30);
+}
+
+static double keep_ends(void) {
+    return run_keep(SBX_KEEP_ENDS);
+}
+
+static double keep_first(void) {
+    return run_keep(SBX_KEEP_FIRST);
+}
+
 static double run_capture(void) {
     sbx_config config = plain("flood", FLOOD_MB);
     config.output_bytes = 2 * FLOOD_BYTES;
@@ -327,7 +351,7 @@ static double fail(const char *what, const sbx_result *result) {
     return -1;
 }
 
-static sbx *boxes[MANY];
+static sbx *boxes[MORE];
 
 static int start_boxes(const sbx_config *config, int count) {
     sbx_result result;
@@ -412,6 +436,13 @@ static double turn_1000(void) {
     return many_in_turn(MANY);
 }
 
+/* It needs four descriptors for each. */
+static double turn_4000(void) {
+    struct rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    return files.rlim_cur < 5 * MORE - 1000 ? -2 : many_in_turn(MORE);
+}
+
 static double turn_10(void) {
     return many_in_turn(10);
 }
@@ -453,6 +484,65 @@ static double poll_frames(void) {
 
 static double poll_frames_group(void) {
     return poll_box(SBX_CONTAIN_GROUP, 1 << 30, 10, 16667);
+}
+
+/* ---- a conversation: a byte to cat and back, time per round trip ------------------------------ */
+
+static double ping_by_hand(int session) {
+    char *argv[] = {(char *)"/bin/cat", NULL};
+    int in[2], i, status;
+    double start, us = -1;
+    char byte = 'x';
+    hand h;
+
+    if (pipe2(in, O_CLOEXEC) != 0) return -1;
+    h.argv = argv;
+    h.in = in[0];
+    h.session = session;
+    if (hand_start(&h, 0) != 0) return -1;
+    close(in[0]);
+    start = worker_now();
+    for (i = 0; i < TRIPS; i++) {
+        struct pollfd fds[2] = {{h.out[0], POLLIN, 0}, {h.err[0], POLLIN, 0}};
+        if (write(in[1], &byte, 1) != 1 || poll(fds, 2, -1) <= 0) break;
+        if (read(h.out[0], &byte, 1) != 1) break;
+    }
+    if (i == TRIPS) us = (worker_now() - start) / TRIPS;
+    close(in[1]);
+    close(h.out[0]);
+    close(h.err[0]);
+    close(h.pidfd);
+    return waitpid(h.pid, &status, 0) == h.pid ? us : -1;
+}
+
+static double ping_hand(void) {
+    return ping_by_hand(0);
+}
+
+static double ping_session(void) {
+    return ping_by_hand(1);
+}
+
+static double ping_sbx(void) {
+    static const char *const argv[] = {"/bin/cat", NULL};
+    sbx_config config = plain(NULL, NULL);
+    double start, us = -1;
+    long long n = 0;
+    char byte = 'x';
+    int i;
+    sbx *box;
+
+    config.argv = argv;
+    config.in = SBX_PIPE;
+    box = sbx_start(&config, NULL);
+    if (box == NULL) return -1;
+    start = worker_now();
+    for (i = 0; i < TRIPS && n >= 0; i++) {
+        if (sbx_write(box, &byte, 1) != 1) break;
+        while ((n = sbx_read(box, SBX_STDOUT, &byte, 1)) == 0) sbx_poll(box, SBX_UNLIMITED);
+    }
+    if (i == TRIPS && n == 1) us = (worker_now() - start) / TRIPS;
+    return sbx_finish(box, NULL) == SBX_OK ? us : -1;
 }
 
 /* ---- a function in a child ------------------------------------------------------------------- */
@@ -523,7 +613,13 @@ static const operation operations[] = {
     {"many", many_1000},
     {"one", many_one},
     {"turn-1000", turn_1000},
+    {"turn-4000", turn_4000},
     {"turn-10", turn_10},
+    {"hand-ping", ping_hand},
+    {"hand-ping-session", ping_session},
+    {"ping", ping_sbx},
+    {"keep-ends", keep_ends},
+    {"keep-first", keep_first},
     {"poll", poll_quiet},
     {"poll-frames", poll_frames},
     {"poll-frames-group", poll_frames_group},
