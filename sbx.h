@@ -2085,7 +2085,7 @@ static int sbx__find(sbx__plan *p, const char *name, const char *search, sbx_res
 /* The entry of a list that sets the same name; NULL = none. */
 static const char *sbx__find_name(const char *const *list, size_t count, const char *entry) {
     size_t n = strcspn(entry, "="), i;
-    for (i = 0; i < count; i++)
+    for (i = 0; list && i < count; i++)
         if (strncmp(list[i], entry, n) == 0 && (list[i][n] == '=' || !list[i][n])) return list[i];
     return NULL;
 }
@@ -2101,7 +2101,7 @@ static void sbx__plan_env(sbx__plan *p) {
 
     for (i = 0; i < inherited; i++)
         if (!sbx__find_name(env, given, host[i])) p->envp[n++] = (char *)host[i];
-    for (i = 0; i < given; i++) {
+    for (i = 0; env && i < given; i++) {
         const char *entry = env[i];
         if (!strchr(entry, '=')) entry = sbx__find_name(host, sbx__count(host), entry);
         if (entry) p->envp[n++] = (char *)entry;
@@ -3590,7 +3590,7 @@ static int sbx__opens(const sbx__text *t, size_t at) {
     size_t first = at;
     int c;
     while (first > 0 && t->data[first - 1] == ' ') first--;
-    c = first > 0 ? t->data[first - 1] : '\n';
+    c = first > 0 ? (unsigned char)t->data[first - 1] : '\n';
     return c == '\n' || c == 0 || (first < at && c != 0 && strchr(":].-#", c) != NULL);
 }
 
@@ -4541,6 +4541,8 @@ static void sbx__nursery_live(int line, char *cot) {
     sbx__order order;
     for (;;) {
         ssize_t n;
+        memset(&order, 0, sizeof order);
+        memset(fd, 255, sizeof fd); /* -1 each */
         sbx__wrap(&parcel, &order);
         n = recvmsg(line, &parcel.head, MSG_CMSG_CLOEXEC);
         if (n < 0 && errno == EINTR) continue;
@@ -4857,7 +4859,7 @@ SBX__SOMETIMES unsigned long long sbx__pid_ns(int proc, int pid, int level) {
 
 #else
 static int sbx__proc_group_dead(const sbx *b) { return b ? -1 : 0; }
-static long long sbx__user_tasks(unsigned user) { return user ? 0 : 0; }
+static long long sbx__user_tasks(unsigned user) { return (void)user, 0; }
 #endif
 
 /* ==== wing: tree. A PID namespace: no process can leave it, and it dies as a whole =========== */
