@@ -131,7 +131,7 @@ while [ $n -lt "$total" ]; do
         esac
     elif [ -n "$quick" ]; then # with a hint, and one in so many
         [ -n "$(field $n '!')" ] || continue
-        [ $((n % ${SAMPLE:-12})) -eq 0 ] || continue
+        [ $((n % ${SAMPLE:-3})) -eq 0 ] || continue
     fi
     chosen="$chosen $n"
 done
