@@ -56,7 +56,7 @@ check:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain tsan $(MORE_VARIANTS) $(WING_VARIANTS))
 	@$(RUN) $(MORE_VARIANTS) $(WING_VARIANTS) \
 		qemu matrix format tidy soak valgrind threads slow languages copied mcp-client install browser cppcheck corpus \
-		faults fuzz
+		faults fuzz mutants
 
 wings: # what is left works, and what is off is refused
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,$(WING_VARIANTS))

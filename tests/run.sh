@@ -205,6 +205,7 @@ job() {
     compile) counted compile sh tests/compile/run.sh quick ;;
     matrix) counted matrix sh tests/compile/run.sh full ;;
     fuzz) counted fuzz sh tests/fuzz/run.sh 8 ;;
+    mutants) counted mutants sh tests/mutants/run.sh quick ;;
     *)
         if [ -f "tests/$1/run.sh" ]; then
             counted "$1" sh "tests/$1/run.sh"
