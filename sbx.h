@@ -112,7 +112,9 @@
    - memory_bytes is watched, not reserved: a child can be over it for some milliseconds, longer in
      a crowd of a thousand processes or while the host has no descriptor free; and memory in memfd,
      tmpfs (a policy's scratch_bytes), pipes or unmapped shared pages is nobody's. Only cfg.cgroup
-     counts it all.
+     counts it all. Only what is surely in use ends a program: of a file that others map too, its
+     share. Where the limit may have been passed unseen (by one who lives for a millisecond, in a
+     large host) `certain` is 0.
    - A process that the host forks, without exec, while a box runs has a copy of its pipes: if the
      host is killed then, the tree lives until that process ends.
    - cpu_ms counts by perf's task clock where the kernel lets the user have one (root; others with
@@ -5964,8 +5966,8 @@ static long long sbx__burst(const sbx *b, const sbx__task *t) {
     return m->rss > most ? m->rss : most;
 }
 
-/* Nothing of it was ever above this. Who was forked begins with all of its parent's pages, a function
-   with the host's: each that became its own took a fault. */
+/* Nothing of it was ever above this. Who was forked begins with all of its parent's pages, a
+   function with the host's: each that became its own took a fault. */
 static long long sbx__ceiling(const sbx *b, const sbx__task *t) {
     const sbx__task *parent = sbx__task_of(&b->watch.tasks, t->parent);
     long long own = t->faults * sbx__page_size() + t->memory.files + t->memory.tables;
