@@ -5894,12 +5894,15 @@ static void sbx__list_members(sbx *b, long long now) {
 
 static long long sbx__page_size(void) { return sysconf(_SC_PAGESIZE); }
 
-/* What it has from its parent, and may share with it, is not more than that one ever had. */
+/* What it has from its parent, and may share with it, is not more than that one ever had, nor than
+   it had itself when it was first seen. */
 static long long sbx__inherited(const sbx *b, const sbx__task *t) {
     const sbx__task *parent = sbx__task_of(&b->watch.tasks, t->parent);
     if (b->is_call && t->pid == b->watch.self) return b->watch.host_anon;
     if (!t->no_exec) return 0;
-    return parent && parent->memory.asked ? parent->memory.most : t->memory.anon;
+    if (!parent || !parent->memory.asked || parent->memory.most > t->memory.anon)
+        return t->memory.anon;
+    return parent->memory.most;
 }
 
 static void sbx__measure(sbx *b, sbx__task *t) {
@@ -5977,6 +5980,7 @@ static long long sbx__ceiling(const sbx *b, const sbx__task *t) {
 
 typedef struct sbx__sums {
     long long used, least, likely; /* `likely`: if nothing is shared but files */
+    long long files; /* of those who may map them several times, or others than the rest */
     long long base, ceiling, faults, waited; /* `base`: with those who have just ended */
 } sbx__sums;
 
@@ -6005,6 +6009,7 @@ static void sbx__add_up(sbx *b, sbx__sums *sums) {
         if (m->files > files) files = m->files;
         if (!m->maps && m->files > once) once = m->files;
         if (sbx__burst(b, t) > burst) burst = sbx__burst(b, t);
+        if (m->maps) sums->files += m->files;
         if (m->maps && m->files > m->cleared + SBX__SMALL) b->watch.mapped = 1;
     }
     if (b->is_call)
@@ -6205,7 +6210,9 @@ static int sbx__weighing_is_due(const sbx *b, const sbx__sums *sums) {
     long long page = sbx__page_size(), limit = b->cfg.memory_bytes;
     if (w->pass || w->next) return 1;
     if (w->on && limit >= 0 && sums->least <= limit && sums->likely > limit) return 1;
-    if (w->on && limit >= 0 && sums->least <= limit && sums->used > limit && !b->is_call) return 1;
+    if (w->on && limit >= 0 && sums->least <= limit && sums->likely + sums->files > limit &&
+        !b->is_call)
+        return 1;
     if (w->budget < 0 || sums->likely - sums->least <= sums->likely / 20) return 0;
     if (sums->likely <= w->peak) return 0;
     return (sums->faults - w->weighed_at) * page > w->peak / 50;
