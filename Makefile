@@ -53,6 +53,11 @@ test:
 	@$(RUN) $(TEST_VARIANTS) utest compile $(FOR_PEOPLE)
 
 check:
+	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain)
+	@$(RUN) format cppcheck tidy soak valgrind
+
+# Everything else there is: hours of machine time were saved by not asking for it at every commit.
+proof:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain tsan $(MORE_VARIANTS) $(WING_VARIANTS))
 	@$(RUN) $(MORE_VARIANTS) $(WING_VARIANTS) \
 		qemu matrix format tidy soak valgrind threads slow languages copied mcp-client install browser cppcheck corpus \

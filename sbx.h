@@ -540,8 +540,8 @@ SBX_API void sbx_discard(sbx_program *program);
 /* Linux. Functions from a process that was forked early: as cheap in a large host as in a small
    one, and what the host has learned since is not in reach. With cfg.nursery set, arg is a copy of
    arg_size bytes, in which pointers mean nothing; the function has to stand in the program itself,
-   or in a library that was loaded before. One nursery serves many threads. It dies with the host; if
-   it was killed, calls are refused, and another can be opened. */
+   or in a library that was loaded before. One nursery serves many threads. It dies with the host.
+   If it was killed, calls are refused, and another can be opened. */
 typedef struct sbx_nursery sbx_nursery;
 SBX_API sbx_nursery *sbx_nursery_open(sbx_result *result); /* early in main; NULL: it says why */
 SBX_API void sbx_nursery_close(sbx_nursery *nursery);
@@ -756,6 +756,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__KCMP_VM 1
 #define SBX__NS_GET_PARENT 0xB702
 #define SBX__FUTEX_WAIT 0
+#define SBX__MREMAP_ONTO 3 /* MREMAP_MAYMOVE, MREMAP_FIXED */
 enum { /* these numbers are the same on every architecture */
     SBX__NR_pidfd_send_signal = 424, SBX__NR_open_tree = 428, SBX__NR_move_mount = 429,
     SBX__NR_pidfd_open = 434, SBX__NR_close_range = 436, SBX__NR_pidfd_getfd = 438,
@@ -1111,6 +1112,7 @@ struct sbx {
     int crowd;                       /* how many boxes are waited for with this one */
     int unowned;                     /* so often the host's wait found no such child */
     int collected;                   /* it has been waited for */
+    int alone;                       /* ... and its group is known to be empty */
     long long held_until;            /* it has ended, but a tracer holds its status */
     sbx_evidence seen;
     unsigned enforced;
@@ -2862,7 +2864,7 @@ static void sbx__feed(sbx *b) {
 /* To the program's group. By number that is sure while somebody of the group is left. */
 static int sbx__send(sbx *b, int number) {
     int sent = sbx__signal_group_by_pidfd(b->fd[SBX__EXIT], number);
-    if (sent < 0) sent = kill(-b->pid, number) == 0;
+    if (sent < 0 && !b->alone) sent = kill(-b->pid, number) == 0;
     if (sent > 0 || b->state != SBX__RUNNING || b->collected) return sent > 0;
     if (sbx__pidfd_signal(b->fd[SBX__EXIT], number, 0) > 0) return 1; /* it has no group yet */
     return kill(b->pid, number) == 0;
@@ -2972,7 +2974,8 @@ static int sbx__group_alone(sbx *b) {
     if (dead >= 0) return dead;
     if (!b->collected) sbx__collect(b->pid, 0, &b->usage); /* it would count as somebody */
     b->collected = 1;
-    return kill(-b->pid, 0) < 0 && errno == ESRCH;
+    b->alone = kill(-b->pid, 0) < 0 && errno == ESRCH;
+    return b->alone;
 }
 
 static void sbx__linger(sbx *b, long long now) {
@@ -4062,7 +4065,7 @@ static int sbx__forget_pages(char *page, size_t size, char *secret, size_t secre
     if (whole || copy == (char *)MAP_FAILED) return copy != (char *)MAP_FAILED;
     memcpy(copy, page, size);
     memset(copy + (secret - page), 0, secret_size);
-    return mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, page) != MAP_FAILED;
+    return syscall(SYS_mremap, copy, size, size, SBX__MREMAP_ONTO, page) != -1;
 #else
     (void)page, (void)size;
     memset(secret, 0, secret_size);
@@ -5040,7 +5043,6 @@ static void sbx__guard_init(void) {
 
 /* The same as the image above, for a pid 1 that is a copy of the host. */
 static void sbx__init_loop(void) {
-    static const struct timespec at_once = {0, 0};
     struct pollfd fds[3];
     char text[128];
     int more = 0, i;
@@ -5051,7 +5053,7 @@ static void sbx__init_loop(void) {
             fds[i].revents = 0;
         }
 
-        ppoll(fds, 3, more ? &at_once : NULL, NULL);
+        poll(fds, 3, more ? 0 : -1);
         if (fds[2].revents) return;
         if (fds[0].revents) {
             if (read(SBX__INIT_LIFE, text, 1) != 1) return;
@@ -6990,7 +6992,10 @@ static void sbx__note(sbx__plan_policy *q, sbx__spot_kind kind, const char *at, 
     spot->fd = -1;
     spot->at = sbx__paste(at, "");
     spot->link = link ? sbx__paste(link, "") : NULL;
-    q->no_memory |= !spot->at || (link && !spot->link);
+    if (spot->at && (!link || spot->link)) return;
+    q->no_memory = 1;
+    SBX_FREE(spot->at);
+    q->count--;
 }
 
 typedef struct sbx__walk { /* on the way along a path */

@@ -931,7 +931,7 @@ static const char *call_of_a_large_host(void *arg) {
         if (result.peak_bytes > 40 * MB)
             return test_text("peak_bytes = %lld of contain = %d", result.peak_bytes,
                              (int)contain[i]);
-        TEST_MUST(result.peak_bytes > 0); /* it was looked at */
+        if (!test_is_asan()) TEST_MUST(result.peak_bytes > 0); /* it was looked at */
         sbx_free(&result);
     }
     return "";

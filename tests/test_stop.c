@@ -209,10 +209,10 @@ UTEST(host, asked_after_the_deadline) {
         sbx *box;
         config.argv = test_child_argv("raise", "9");
         config.contain = (sbx_contain)contain;
-        config.timeout_ms = 100;
+        config.timeout_ms = 1500; /* time enough to end in, on a busy machine, too */
         box = sbx_start(&config, &result);
         ASSERT_TRUE(box != NULL);
-        test_sleep_ms(200);
+        test_sleep_ms(1600);
         EXPECT_EQ((int)SBX_CRASHED, (int)sbx_finish(box, &result));
         EXPECT_EQ(9, result.signal);
         sbx_free(&result);
@@ -1316,13 +1316,13 @@ UTEST(stop, a_late_look_is_not_certain) {
     sbx_result result;
     sbx *box;
     siginfo_t info;
-    config.argv = test_child_argv("exit", "0");
+    config.argv = test_child_argv("sleep", "200", "0"); /* it is still there when it has started */
     config.contain = SBX_CONTAIN_GROUP;
-    config.timeout_ms = 200;
+    config.timeout_ms = 1500;
     box = sbx_start(&config, &result);
-    ASSERT_TRUE(box != NULL);
+    ASSERT_TRUE(box != NULL && sbx_pid(box) > 0);
     waitid(P_PID, (id_t)sbx_pid(box), &info, WEXITED | WNOWAIT);
-    test_sleep_ms(300);
+    test_sleep_ms(1600);
     EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
     EXPECT_FALSE(result.certain);
     EXPECT_TRUE(result.evidence & SBX_SAW_BLIND);
