@@ -18,7 +18,8 @@ RUN = BUILD='$(BUILD)' CC='$(CC)' sh tests/run.sh
 help:
 	@echo 'make demo      well- and ill-behaved programs, and what sbx.h says of each'
 	@echo 'make test      all tests; needs a C compiler, make and sh (under 3 minutes)'
-	@echo 'make check     more: all compilers and builds, analysers, 10,000 runs, threads, a second kernel'
+	@echo 'make check     more: sanitizers, analysers, 10,000 runs, valgrind'
+	@echo 'make proof     all there is: also every build, faults, fuzzing, mutants, the corpus, qemu'
 	@echo 'make wings     the header with one wing less, each, and with none'
 	@echo 'make treesoak  the attacks on the tree, 200 times each, as root and as an ordinary user'
 	@echo 'make faults    every system call of a run made to fail (FAULTS=all: with every error)'
@@ -38,8 +39,8 @@ demo: $(BUILD)/examples/demo
 # The test program is built four ways: {all of Linux, portable POSIX only} x {plain, sanitizers}.
 # Root runs it as root and as an ordinary user. To take less than three minutes on two cores, `make
 # test` leaves a part of the eight to `make check`. Longest first.
-TEST_VARIANTS = asan@user plain portable@user
-MORE_VARIANTS = asan@root portable-asan portable@root
+TEST_VARIANTS = plain portable@user
+MORE_VARIANTS = asan portable-asan portable@root
 BUILDS = $(patsubst %,$(BUILD)/%/tests,$(foreach job,$(1),$(firstword $(subst @, ,$(job)))))
 
 # And with one wing of the header less, with none of them, and as nothing but the core.
@@ -53,10 +54,10 @@ test:
 	@$(RUN) $(TEST_VARIANTS) utest compile $(FOR_PEOPLE)
 
 check:
-	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain)
-	@$(RUN) format cppcheck tidy soak valgrind
+	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain asan@user)
+	@$(RUN) asan@user format cppcheck tidy soak valgrind
 
-# Everything else there is: hours of machine time were saved by not asking for it at every commit.
+# Longer: every build, wing by wing, a second kernel, the corpus, faults, fuzzing, mutants.
 proof:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain tsan $(MORE_VARIANTS) $(WING_VARIANTS))
 	@$(RUN) $(MORE_VARIANTS) $(WING_VARIANTS) \
