@@ -156,5 +156,5 @@ $(BUILD)/examples/%: examples/%.c sbx.h
 	@mkdir -p $(@D)
 	$(CC) $(TESTFLAGS) $(WARN) -o $@ $< -pthread
 
-.PHONY: install walk wings treesoak qemu faults fuzz mutants soak help demo test check corpus bench examples clean \
+.PHONY: install proof walk wings treesoak qemu faults fuzz mutants soak help demo test check corpus bench examples clean \
 	programs
