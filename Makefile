@@ -55,7 +55,7 @@ test:
 
 check:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain asan@user)
-	@$(RUN) asan@user format cppcheck tidy soak valgrind
+	@$(RUN) asan@user format cppcheck tidy soak valgrind languages
 
 # Longer: every build, wing by wing, a second kernel, the corpus, faults, fuzzing, mutants.
 proof:

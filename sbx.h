@@ -3564,7 +3564,7 @@ static sbx__text sbx__text_of(const char *data, size_t size) {
     t.size = size - cut;
     t.trace = t.tail = 0;
     for (at = t.size; at-- > 1;) {
-        next = t.data[at];
+        next = (unsigned char)t.data[at];
         if (t.data[at - 1] != '\n' || next == '\n') continue;
         if (!t.trace && (next == ' ' || next == '\t' || next == '#')) t.trace = at;
         if (++lines == 4) t.tail = at;

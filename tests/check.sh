@@ -43,7 +43,7 @@ format() {
     esac
 }
 
-# Left out: what is a matter of taste, what C99 and C++11 in common do not allow, and three parts of
+# Left out: arrays of pointers to structs, what is a matter of taste, what C99 and C++11 in common do not allow, and three parts of
 # the analyser that cannot know an invariant: that only a call has a result area, that a descriptor
 # which is waited for is open, that output of no bytes is not on the heap.
 tidy() {
@@ -52,7 +52,7 @@ tidy() {
     for no in bugprone-easily-swappable-parameters bugprone-assignment-in-if-condition \
         bugprone-implicit-widening-of-multiplication-result bugprone-misplaced-widening-cast \
         bugprone-narrowing-conversions bugprone-reserved-identifier cert-dcl37-c cert-dcl51-cpp \
-        bugprone-branch-clone cert-err33-c cert-err34-c concurrency-mt-unsafe misc-no-recursion \
+        bugprone-branch-clone bugprone-sizeof-expression cert-err33-c cert-err34-c concurrency-mt-unsafe misc-no-recursion \
         performance-no-int-to-ptr \
         clang-analyzer-core.NonNullParamChecker clang-analyzer-core.UndefinedBinaryOperatorResult \
         clang-analyzer-unix.Malloc clang-analyzer-security.insecureAPI.strcpy \
