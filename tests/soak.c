@@ -135,7 +135,7 @@ static const char *one_failure(long i) {
     static const char *const missing[] = {"/nowhere/at/all", NULL};
     static const char *const directory[] = {"/", NULL};
     static const char *const unknown[] = {"no-such-program-anywhere", NULL};
-    static const char *const fine[] = {"true", NULL}, *const wrong_env[] = {"A=1", "wrong", NULL};
+    static const char *const fine[] = {"true", NULL}, *const wrong_env[] = {"A=1", "=wrong", NULL};
     sbx_config config = {0};
     sbx_result result;
     const char *flaw;
