@@ -1,5 +1,12 @@
 #!/bin/sh
 # examples/sbxrun.c as a person or a script uses it: one line per case, ok or FAILED.
+
+# Signals that were ignored when this began (nohup, a job in the background) stay so for good in a
+# shell; the tests need them.
+if [ -z "${SBX_SIGNALS-}" ] && env --default-signal true 2>/dev/null; then
+    exec env --default-signal SBX_SIGNALS=1 sh "$0" "$@"
+fi
+
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
