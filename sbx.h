@@ -8209,19 +8209,25 @@ static int sbx__remove_dir(const sbx__made *m) {
     long long deadline = sbx__now() + 60 * SBX__SECOND;
     unsigned long count = 0;
     struct stat st;
-    int fd, done = 1;
+    int fd, done, tries = 20; /* rounds in vain: the host may lack something for a moment */
     while (rmdir(m->dir) != 0) {
         if (errno == ENOENT) return 1;
-        if ((errno != ENOTEMPTY && errno != EEXIST) || !done || sbx__now() > deadline) return 0;
+        if ((errno != ENOTEMPTY && errno != EEXIST) || sbx__now() > deadline) return 0;
 
         fd = sbx__open_dir(AT_FDCWD, m->dir);
-        if (fd < 0) return 0;
+        if (fd < 0 && --tries == 0) return 0;
+        if (fd < 0) {
+            sbx__nap();
+            continue;
+        }
         if (fstat(fd, &st) != 0 || st.st_dev != m->device || st.st_ino != m->inode) {
             close(fd);
             errno = ENOTDIR; /* something else took its place */
             return 0;
         }
         done = sbx__sweep(fd, fd, 0, &count, deadline);
+        if (!done && --tries == 0) return 0;
+        if (!done) sbx__nap();
     }
     return 1;
 }
