@@ -1467,10 +1467,8 @@ static void sbx__arm_deadline(long long deadline) {
 #endif
 }
 
-/* A program is started without copying the host's page tables: the child runs on a stack of its own
-   in the host's memory while this thread waits for its exec. */
-/* By system calls: the libc's functions would tell other threads, which this process does not have.
-   The old calls of 32-bit machines know only 16 bits. */
+/* Another user, by system calls: the libc's functions would tell other threads, which this process
+   does not have. The old calls of 32-bit machines know only 16 bits. */
 #ifdef SYS_setresuid32
 #define SBX__SETGROUPS SYS_setgroups32
 #define SBX__SETRESGID SYS_setresgid32
@@ -1490,6 +1488,8 @@ static int sbx__set_user(unsigned uid, unsigned gid) {
     return syscall(SBX__SETRESUID, uid, uid, uid) == 0 && syscall(SYS_capset, caps, caps + 2) == 0;
 }
 
+/* A program is started without copying the host's page tables: the child runs on a stack of its own
+   in the host's memory while this thread waits for its exec. */
 static pid_t sbx__start_child(sbx__plan *p, int (*first)(void *), int *pidfd) {
     int flags = SBX__CLONE_VM | SBX__CLONE_VFORK | SIGCHLD;
     char *top = sbx__stack_top(p);
@@ -2951,7 +2951,7 @@ static void sbx__leave(sbx *b, long long now) {
 /* The program has ended. If it was asked to, the others have the rest of the grace. */
 static void sbx__on_end(sbx *b, long long now) {
     b->ended = now;
-    if (!b->stopping) sbx__policy_settle(b);
+    if (!b->stopping && b->cfg.policy) sbx__policy_settle(b);
     if (!b->stopping && b->deadline != SBX__NEVER && now >= b->deadline) {
         if (b->late && b->seen.signal == SIGKILL) b->seen.saw |= SBX_SAW_DEADLINE; /* own timer */
         else if (b->in_tree && sbx__tree_timed_out(b, now))

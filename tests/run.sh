@@ -77,46 +77,78 @@ failing_blocks() {
     ' "$1" | sed 's/^/    /'
 }
 
-# unit VARIANT UID: the binary in a directory of its own, which that user can read and write.
-unit() {
+# suites VARIANT: their names, those that take longest first.
+suites() {
+    first="policy tree watch host pitfall attack seed code"
+    all=$("$BUILD/$1/tests" --list-tests | sed -n 's/^\([a-z_]*\)\..*/\1/p' | sort -u)
+    for suite in $first; do
+        case " $(echo $all) " in *" $suite "*) echo "$suite" ;; esac
+    done
+    for suite in $all; do
+        case " $first " in *" $suite "*) ;; *) echo "$suite" ;; esac
+    done
+}
+
+# suite VARIANT UID SUITE DIR: the binary in a directory of this lane's own, which that user can read
+# and write. Its log goes to DIR.
+suite() {
     variant=$1 uid=$2
-    start=$(date +%s)
-    label="$variant, uid $uid"
-    dir=$tmp/$variant-$uid
-    log=$dir.log
-    if [ -f "$BUILD/$variant/unavailable" ]; then
-        report "$label" 0 0 1 "$start"
-        echo "    skipped: $(cat "$BUILD/$variant/unavailable")"
-        return
+    dir=$tmp/lane$lane-$variant
+    log=$4/$3.log
+    if ! [ -d "$dir" ]; then
+        mkdir "$dir" && cp "$BUILD/$variant/tests" "$BUILD/$variant/child" "$dir"
+        [ "$uid" = "$me" ] || chown -R "$uid:$uid" "$dir"
     fi
-    mkdir "$dir" && cp "$BUILD/$variant/tests" "$BUILD/$variant/child" "$dir" || {
-        report "$label" 0 1 0 "$start"
-        return
-    }
-    [ "$uid" = "$(id -u)" ] || chown -R "$uid:$uid" "$dir"
     (
         cd "$dir" || exit 1
-        [ "$uid" = "$(id -u)" ] || export SBX_TEST_AS_UID="$uid"
+        [ "$uid" = "$me" ] || export SBX_TEST_AS_UID="$uid"
         export ASAN_OPTIONS="allocator_may_return_null=1:${ASAN_OPTIONS:-}"
         export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
-        bounded 1000 ./tests --enable-mixed-units ${TEST_ARGS:-} </dev/null
+        bounded 1000 ./tests --enable-mixed-units --filter="$3.*" ${TEST_ARGS:-} </dev/null
     ) >"$log" 2>&1
     status=$?
     passed=$(number PASSED "$log") failed=$(number FAILED "$log") skipped=$(number SKIPPED "$log")
     if ! grep -q '^\[ *PASSED *\]' "$log"; then # no summary: count what was still reported
         passed=$(grep -c '^\[ *OK *\]' "$log") skipped=$(grep -c '^\[ *SKIPPED *\]' "$log")
         failed=$(($(grep -c '^\[ *FAILED *\]' "$log") + 1))
-        echo "the program ended with status $status and no summary" >>"$log"
+        echo "the suite $3 ended with status $status and no summary" >>"$log"
     elif [ $status -ne 0 ] && [ "$failed" -eq 0 ]; then
         failed=1
-        echo "the program ended with status $status" >>"$log"
+        echo "the suite $3 ended with status $status" >>"$log"
     fi
+    echo "$passed $failed $skipped" >"$4/$3.counts"
+}
+
+# unit VARIANT CLASS UID: those of its suites that no other lane has taken. Who ends the last one
+# reports on all.
+unit() {
+    label="$1, $2"
+    to=$tmp/$1-$2
+    if take "start-$1-$2"; then
+        date +%s >"$to.start"
+        mkdir "$to"
+    fi
+    while ! [ -d "$to" ]; do sleep 0.1; done
+    if [ -f "$BUILD/$1/unavailable" ]; then
+        take "report-$1-$2" || return
+        report "$label" 0 0 1 "$(cat "$to.start")"
+        echo "    skipped: $(cat "$BUILD/$1/unavailable")"
+        return
+    fi
+    names=$(suites "$1")
+    for name in $names; do
+        if take "$1-$2-$name"; then suite "$1" "$3" "$name" "$to"; fi
+    done
+    for name in $names; do [ -f "$to/$name.counts" ] || return; done
+    take "report-$1-$2" || return
+    cat "$to"/*.log >"$to.log"
+    set -- "$1" "$2" $(awk '{ p += $1; f += $2; s += $3 } END { print p, f, s }' "$to"/*.counts)
     {
-        report "$label" "$passed" "$failed" "$skipped" "$start"
-        [ "$failed" -eq 0 ] || failing_blocks "$log"
-    } >"$dir.out"
-    cat "$dir.out" # in one piece: other lanes print too
-    mkdir -p "$BUILD/log" && cp "$log" "$BUILD/log/$variant-$uid.txt"
+        report "$label" "$3" "$4" "$5" "$(cat "$to.start")"
+        [ "$4" -eq 0 ] || failing_blocks "$to.log"
+    } >"$to.out"
+    cat "$to.out" # in one piece: other lanes print too
+    mkdir -p "$BUILD/log" && cp "$to.log" "$BUILD/log/$1-$2.txt"
 }
 
 # counted LABEL COMMAND...: a command that prints ok, FAILED and skipped lines, or its own totals.
@@ -219,21 +251,22 @@ job() {
 # take WHAT: 1 lane gets it, the others do not.
 take() { mkdir "$tmp/taken-$1" 2>/dev/null; }
 
-# Lanes side by side, each taking what no other has taken: mostly the tests wait. No user but root
-# has two, since a limit on processes counts all that a user has.
-users=$me
+# Lanes side by side, each taking what no other has taken: mostly the tests wait.
+users="$me $me $me"
 [ "$me" != 0 ] || users="0 0 $UNPRIVILEGED"
+lane=0
 for uid in $users; do
+    lane=$((lane + 1))
     class=root
     [ "$uid" = 0 ] || class=user
     for job in $variants; do
         variant=${job%@*}
         [ "$job" = "$variant" ] || [ "$job" = "$variant@$class" ] || continue
-        if take "$class-$variant"; then unit "$variant" "$uid"; fi
+        unit "$variant" "$class" "$uid"
     done &
     lanes="$lanes $!"
 done
-for lane in 1 2; do
+for more in 1 2; do
     for name in $others; do
         if take "$name"; then job "$name"; fi
     done &

@@ -682,9 +682,10 @@ static const char *processes_in_a_group(void *arg) {
     char said[64] = "";
     (void)arg;
     for (i = 0; i < 3; i++) TEST_MUST(pthread_create(&thread, NULL, wait_for_the_end, said) == 0);
-    for (tries = 0; tries < 5 && !exact; tries++) {
+    for (tries = 0; tries < 200 && !exact; tries++) {
         sbx_config config = {0};
         sbx_result result;
+        if (tries > 0) test_sleep_ms(20);
         config.argv = test_child_argv("processes", "20");
         config.contain = SBX_CONTAIN_GROUP;
         config.processes = 6;
