@@ -848,6 +848,7 @@ int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 #define SBX__NEVER LLONG_MAX
 #define SBX__STUCK_WAIT (5 * SBX__SECOND)  /* after SIGKILL: who is still there is stuck */
 #define SBX__LOOK 10000LL                  /* what no descriptor tells is looked at so often */
+#define SBX__SHORT 1000LL                  /* lives that are shorter are not looked at: the cost */
 #define SBX__CHUNK 65536                   /* room for one read; a pipe's usual size */
 #define SBX__PAGE 4096                     /* the least room for one read: see sbx__read */
 #define SBX__BIG_PIPE (1 << 20)            /* what a pipe grows to once the child has filled it */
@@ -966,10 +967,9 @@ typedef struct sbx__box_watch {
     int on;                          /* limits rest on it */
     int clock;                       /* the kernel's own sum of the tree's CPU time; -1 = none */
     int proc, self;                  /* a /proc, and the program's number there */
-    int heard;                       /* output has been the reason of a look */
-    long long begun, step, looked_at, list_at;
+    long long step, looked_at, list_at;
     long long budget;                /* CPU time for closer looks at memory */
-    long long host_peak, host_anon, host_tables; /* bytes */
+    long long host_anon, host_tables; /* bytes */
     long long used, peak, peak_space; /* now, if shared pages are taken twice; surely at once */
     long long base, least;           /* now: with who has just ended; surely in use */
     long long maybe, most;           /* ever: in doubt; nothing was above it */
@@ -1104,9 +1104,11 @@ struct sbx {
     int number;                      /* in the set */
     unsigned listed, ready;          /* descriptors: the set has them; they are ready. Bits */
     sbx__stream stream[2];
-    long long started, ended, timeout_ms;
+    long long started, begun, ended; /* begun: there is a program, or a function */
+    long long timeout_ms;
     long long last_seen;             /* when it was last seen alive */
     long long look_step;             /* from look to look */
+    int heard;                       /* it has said something */
     int killed;                      /* a signal was sent */
     int late;                        /* the deadline was over before the program could start */
     int crowd;                       /* how many boxes are waited for with this one */
@@ -1159,7 +1161,6 @@ static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r);
 static void sbx__watch_child(sbx__plan *p);
 static void sbx__watch_begin(sbx__plan *p, sbx *b);
 static void sbx__watch_turn(sbx *b, long long now);
-static void sbx__watch_heard(sbx *b, unsigned ready, long long now);
 static void sbx__watch_observe(sbx *b, sbx_result *r);
 static void sbx__watch_usage(sbx *b, sbx_usage *u);
 static void sbx__watch_free(sbx *b);
@@ -1320,6 +1321,12 @@ static int sbx__nonblocking(int fd) { return fcntl(fd, F_SETFL, O_NONBLOCK) == 0
 
 static long long sbx__maxrss(const struct rusage *usage) {
     return (long long)usage->ru_maxrss * SBX__MAXRSS_UNIT;
+}
+
+/* The most that the host itself has had in memory. */
+static long long sbx__host_peak(void) {
+    struct rusage host;
+    return getrusage(RUSAGE_SELF, &host) == 0 ? sbx__maxrss(&host) : LLONG_MAX / 2;
 }
 
 static long long sbx__time_us(const struct timeval *t) {
@@ -2464,11 +2471,13 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
     b->pid = sbx__fork(p, b);
     if (b->pid < 0 && !b->failure.step) return sbx__no_process(p, errno, r);
 
-    b->late = sbx__now() >= b->deadline;
+    b->begun = sbx__now();
+    b->late = b->begun >= b->deadline;
     for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
     sbx__close(&p->report);
     if (p->cfg.policy) sbx__policy_begin(p, b);
-    sbx__watch_begin(p, b);
+    if (p->cfg.cpu_ms >= 0) sbx__watch_begin(p, b);
+    if (b->wing_at == SBX__NEVER) b->wing_at = b->begun + SBX__SHORT;
     sbx__find_top(b);
     if (b->pid <= 0) { /* it could not enter the tree: b->failure says why */
         b->pid = 0;
@@ -2844,7 +2853,7 @@ static ssize_t sbx__write_quietly(int fd, const void *data, size_t size) {
 static void sbx__feed(sbx *b) {
     size_t size = b->input_left < SBX__BIG_PIPE ? b->input_left : SBX__BIG_PIPE;
     ssize_t n = 0;
-    sbx__ask(b, SBX__IN, 0);
+    b->asked &= ~(1u << SBX__IN);
     if (b->cfg.in == SBX_PIPE || b->fd[SBX__IN] < 0) return;
     if (size) n = sbx__write_quietly(b->fd[SBX__IN], b->input, size);
     if (n < 0 && errno == EAGAIN) return;
@@ -3089,13 +3098,20 @@ static void sbx__on_time(sbx *b, long long now) {
     if (b->state == SBX__RUNNING && now >= b->wing_at) sbx__on_wing(b, now);
 }
 
+/* Its first output is near the end of many a short life, and nothing else tells of that: a reason
+   to look at its memory now. */
+static void sbx__hear_first(sbx *b, long long now) {
+    b->heard = b->stream[0].total || b->stream[1].total;
+    if (b->heard && now >= b->begun + SBX__SHORT && b->wing_at > now) b->wing_at = now;
+}
+
 static void sbx__turn(sbx *b, unsigned ready, long long now) {
     if (ready & 1u << SBX__REPORT) sbx__read_report(b);
     if (ready & 1u << SBX__NOTICE && b->fd[SBX__NOTICE] >= 0) sbx__policy_turn(b);
-    if (b->state == SBX__RUNNING) sbx__watch_heard(b, ready, now);
     if (ready & 1u << SBX__OUT) sbx__read(b, SBX__OUT);
     if (ready & 1u << SBX__ERR) sbx__read(b, SBX__ERR);
     if (ready & 1u << SBX__IN) sbx__feed(b);
+    if (!b->heard) sbx__hear_first(b, now);
 
     if (b->state == SBX__RUNNING && (ready & 1u << SBX__EXIT || now >= b->look_at))
         sbx__check_end(b, ready, now);
@@ -3918,7 +3934,7 @@ static void sbx__free_box(sbx *b) {
     if (b->is_call) sbx__call_free(b);
     if (b->bell != b->fd[SBX__CANCEL]) sbx__close(&b->bell);
     for (i = 0; i < SBX__FDS; i++) sbx__drop(b, i);
-    sbx__leave_set(b);
+    if (b->set) sbx__leave_set(b);
     for (i = 0; i < 2; i++) SBX_FREE(b->stream[i].data);
     SBX_FREE(b->input_copy);
     SBX_FREE(b);
@@ -5359,7 +5375,6 @@ static void sbx__tree_open_gate(sbx__plan *p, sbx *b) {
     volatile int *word = &p->tree.before_exec;
     ssize_t n;
     int value;
-    if (p->tree.gate[1] < 0) return;
     do n = write(p->tree.gate[1], "", 1);
     while (n < 0 && errno == EINTR);
     if (n != 1 && !b->failure.step) { /* it would wait for ever */
@@ -5390,7 +5405,7 @@ static pid_t sbx__tree_spawn(sbx__plan *p, sbx *b) {
     b->fd[SBX__PID1] = sbx__move_up(p->tree.init_fd, 3);
     b->tree.lines = p->tree.shell != NULL;
     if (p->tree.pid > 0) b->enforced |= SBX_BY_TREE;
-    if (p->tree.pid > 0 || p->tree.pid_fd >= 0) sbx__tree_open_gate(p, b);
+    if (p->tree.gate[1] >= 0 && (p->tree.pid > 0 || p->tree.pid_fd >= 0)) sbx__tree_open_gate(p, b);
     b->tree.proc = sbx__move_up(p->tree.proc, 3);
     b->fd[SBX__EXIT] = p->tree.pid_fd;
     p->tree.init_fd = p->tree.pid_fd = p->tree.proc = -1;
@@ -5625,8 +5640,6 @@ static void sbx__tree_free(sbx *b) { (void)b; }
 
 #if SBX__HAS_WATCH
 
-#define SBX__SHORT                                                                                 \
-    1000LL /* a life that is over sooner is not looked at, for it would cost a tenth */
 #define SBX__PART 20 /* looks take at most one part in so many of a CPU */
 #define SBX__SAVED 50000LL /* as much again for closer looks, which can be saved up, in us */
 
@@ -5660,18 +5673,10 @@ static int sbx__open_clock(pid_t pid) {
    every run: the first on an idle machine waits for some milliseconds. */
 static void sbx__watch_child(sbx__plan *p) { p->watch.clock = sbx__open_clock(0); }
 
+/* The clock of a function, which is a copy of the host, is opened from outside. */
 static void sbx__watch_begin(sbx__plan *p, sbx *b) {
-    struct rusage host;
-    if (p->apart && !p->in_tree && p->cfg.cpu_ms >= 0 && b->pid > 0)
-        p->watch.clock = sbx__open_clock(b->pid);
+    if (p->apart && !p->in_tree && b->pid > 0) p->watch.clock = sbx__open_clock(b->pid);
     b->watch.clock = sbx__move_up(p->watch.clock, 3);
-    if (getrusage(RUSAGE_SELF, &host) == 0) b->watch.host_peak = sbx__maxrss(&host);
-    if (b->enforced & SBX_BY_CGROUP) return;
-    b->watch.begun = sbx__now();
-    b->watch.step = SBX__SHORT;
-    b->wing_at = b->watch.begun + b->watch.step;
-    b->watch.looked_at = b->started;
-    b->watch.budget = SBX__SAVED;
 }
 
 /* ---- who belongs to it ---- */
@@ -5819,7 +5824,7 @@ static void sbx__settle_cpu(sbx *b, const sbx__tasks *fresh) {
 
 static void sbx__read_clock(sbx *b) {
     unsigned long long ns = 0;
-    if (b->watch.clock < 0 || read(b->watch.clock, &ns, sizeof ns) != (ssize_t)sizeof ns) return;
+    if (read(b->watch.clock, &ns, sizeof ns) != (ssize_t)sizeof ns) return;
     if ((long long)(ns / 1000) > b->watch.cpu_us) b->watch.cpu_us = (long long)(ns / 1000);
 }
 
@@ -6286,6 +6291,8 @@ static void sbx__watch_open(sbx *b) {
     long long host[2];
     int proc;
     if (w->self) return;
+    w->step = SBX__SHORT;
+    w->budget = SBX__SAVED;
     w->self = sbx__tree_proc(b) >= 0 ? 2 : (int)b->pid;
     w->proc = sbx__tree_proc(b);
     if (w->proc < 0) w->proc = sbx__open_proc();
@@ -6318,18 +6325,18 @@ static void sbx__watch_next(sbx *b, long long now, int grows) {
 
 static void sbx__watch_turn(sbx *b, long long now) {
     sbx__box_watch *w = &b->watch;
-    long long before = w->faults, budget = w->budget + (now - w->looked_at) / SBX__PART;
-    long long spent, closer, page = sbx__page_size();
+    long long before = w->faults, page = sbx__page_size(), budget, spent, closer;
     int grows;
     if (b->enforced & SBX_BY_CGROUP) return;
+    sbx__watch_open(b);
+    budget = w->budget + (now - w->looked_at) / SBX__PART;
     w->budget = budget = budget < SBX__SAVED ? budget : SBX__SAVED;
     w->looked_at = now;
-    sbx__watch_open(b);
     spent = sbx__cpu_time();
     sbx__list_members(b, now);
     if (!sbx__in_own_proc(b)) spent = sbx__cpu_time(); /* list_at holds that down */
     sbx__look_at_memory(b);
-    sbx__read_clock(b);
+    if (w->clock >= 0) sbx__read_clock(b);
     if (b->cfg.cpu_ms >= 0 && w->cpu_us > b->cfg.cpu_ms * 1000) sbx__stop(b, SBX_SAW_CPU_SUM);
 
     grows = (w->faults - before) * page > w->used / 64;
@@ -6339,17 +6346,6 @@ static void sbx__watch_turn(sbx *b, long long now) {
     spent = (spent - closer) * (grows ? 4 : SBX__PART) + closer * 4; /* a limit has to be watched */
     if (b->wing_at < now + spent) b->wing_at = now + spent;
     if (w->budget < -SBX__SAVED) w->budget = -SBX__SAVED;
-}
-
-/* Output is near the end of many short lives, and nothing else tells of that. */
-static void sbx__watch_heard(sbx *b, unsigned ready, long long now) {
-    int k, size = 0;
-    if (b->watch.heard || ready & 1u << SBX__EXIT || now < b->watch.begun + SBX__SHORT) return;
-    for (k = SBX__OUT; k <= SBX__ERR && size == 0; k++)
-        if (ready & 1u << k && ioctl(b->fd[k], FIONREAD, &size) != 0) size = 0;
-    if (size == 0) return; /* at the end of a stream there is no memory left to be seen */
-    b->watch.heard = 1;
-    sbx__watch_turn(b, now);
 }
 
 /* How near its address space came to the limit. Some programs reserve nearly all of it at once: so
@@ -6364,8 +6360,9 @@ static void sbx__watch_space(sbx *b, long long used) {
 /* ru_maxrss starts at the host's own size, which the kernel knows within some per cent: only what
    is clearly above that is the child's. Nor does it count if pages were mapped several times. */
 static int sbx__is_own(const sbx *b, long long bytes) {
+    long long host = sbx__host_peak();
     if (b->is_call || b->watch.mapped) return 0;
-    return bytes > b->watch.host_peak + b->watch.host_peak / 16;
+    return bytes > host + host / 16;
 }
 
 /* The books at the end: what page faults after the last look can have brought, and ru_maxrss, which
@@ -6394,7 +6391,7 @@ static void sbx__close_books(sbx *b, sbx_result *r) {
 
 static void sbx__watch_observe(sbx *b, sbx_result *r) {
     long long cpu;
-    sbx__read_clock(b);
+    if (b->watch.clock >= 0) sbx__read_clock(b);
     cpu = b->watch.cpu_us;
     if (cpu > r->user_us + r->system_us) r->user_us = cpu - r->system_us; /* orphans */
     if (!(b->enforced & SBX_BY_CGROUP)) sbx__close_books(b, r);
@@ -6408,7 +6405,7 @@ static void sbx__watch_usage(sbx *b, sbx_usage *u) {
         sbx__watch_open(b);
         sbx__list_members(b, now);
         sbx__look_at_memory(b);
-        sbx__read_clock(b);
+        if (b->watch.clock >= 0) sbx__read_clock(b);
         u->processes = b->watch.tasks.count;
     }
     u->cpu_us = b->watch.cpu_us;
@@ -6418,7 +6415,7 @@ static void sbx__watch_usage(sbx *b, sbx_usage *u) {
 
 static void sbx__watch_free(sbx *b) {
     sbx__close(&b->watch.clock);
-    if (b->watch.proc != sbx__tree_proc(b)) sbx__close(&b->watch.proc);
+    if (b->watch.self == (int)b->pid) sbx__close(&b->watch.proc); /* else it is the tree's */
     SBX_FREE(b->watch.tasks.at);
 }
 
@@ -6426,20 +6423,13 @@ static void sbx__watch_free(sbx *b) {
 
 static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r) { return p && b && r; }
 static void sbx__watch_child(sbx__plan *p) { (void)p; }
-static void sbx__watch_begin(sbx__plan *p, sbx *b) {
-    struct rusage host;
-    (void)p;
-    if (getrusage(RUSAGE_SELF, &host) == 0) b->watch.host_peak = sbx__maxrss(&host);
-}
+static void sbx__watch_begin(sbx__plan *p, sbx *b) { (void)p, (void)b; }
 static void sbx__watch_turn(sbx *b, long long now) {
     if (!(b->enforced & SBX_BY_CGROUP)) b->wing_at = now ? SBX__NEVER : 0;
 }
-static void sbx__watch_heard(sbx *b, unsigned ready, long long now) {
-    (void)b, (void)ready, (void)now;
-}
 static void sbx__watch_observe(sbx *b, sbx_result *r) {
-    long long most = sbx__maxrss(&b->usage);
-    if (!b->is_call && most > b->watch.host_peak + b->watch.host_peak / 16) r->peak_bytes = most;
+    long long most = sbx__maxrss(&b->usage), host = sbx__host_peak();
+    if (!b->is_call && most > host + host / 16) r->peak_bytes = most;
 }
 static void sbx__watch_usage(sbx *b, sbx_usage *u) { (void)b, (void)u; }
 static void sbx__watch_free(sbx *b) { (void)b; }
@@ -7987,9 +7977,12 @@ static void sbx__policy_turn(sbx *b) {
 
 /* The program has ended by itself. What the ear was told it has passed on when it sleeps again. */
 static void sbx__policy_settle(sbx *b) {
-    int own = sbx__tree_proc(b) >= 0, proc = own ? sbx__tree_proc(b) : sbx__open_proc(), tries;
+    int own, proc, tries;
     char text[1024], *at;
-    for (tries = 0; tries < 100 && b->policy.ear > 0 && !b->stopping; tries++) {
+    if (b->policy.ear <= 0) return;
+    own = sbx__tree_proc(b) >= 0;
+    proc = own ? sbx__tree_proc(b) : sbx__open_proc();
+    for (tries = 0; tries < 100 && !b->stopping; tries++) {
         int seen = own || !b->tree.init; /* else it has another number there */
         size_t size = seen ? sbx__proc_read(proc, b->policy.ear, "stat", text, sizeof text) : 0;
         at = size ? strrchr(text, ')') : NULL;
