@@ -1148,7 +1148,7 @@ static sbx_step sbx__tree_part(sbx__plan *p);   /* who is a copy of the host tel
 static void sbx__tree_refuse(const sbx__plan *p, const sbx__failure *f, sbx_result *r);
 static int sbx__tree_signal(sbx *b, int number); /* to everybody; 0 = it cannot */
 static void sbx__tree_set_deadline(sbx *b);
-static int sbx__tree_timed_out(sbx *b, long long now);
+static int sbx__tree_timed_out(sbx *b);
 static void sbx__tree_kill(sbx *b);
 static int sbx__tree_alone(sbx *b);              /* has everybody ended? */
 static int sbx__tree_gone(sbx *b, long long now); /* ... and been collected? */
@@ -2963,7 +2963,7 @@ static void sbx__on_end(sbx *b, long long now) {
     if (!b->stopping && b->cfg.policy) sbx__policy_settle(b);
     if (!b->stopping && b->deadline != SBX__NEVER && now >= b->deadline) {
         if (b->late && b->seen.signal == SIGKILL) b->seen.saw |= SBX_SAW_DEADLINE; /* own timer */
-        else if (b->in_tree && sbx__tree_timed_out(b, now))
+        else if (b->in_tree && sbx__tree_timed_out(b))
             b->seen.saw |= SBX_SAW_DEADLINE; /* pid 1's timer */
         else b->seen.saw |= SBX_SAW_BLIND; /* nobody looked in time */
     }
@@ -5503,12 +5503,13 @@ static int sbx__tree_signal(sbx *b, int number) {
     return sbx__write_quietly(b->tree.life, &byte, 1) == 1;
 }
 
-/* Did pid 1's own timer end the tree? */
-static int sbx__tree_timed_out(sbx *b, long long now) {
+/* Did pid 1's own timer end the tree? It may have done so after this turn began: a crowd in the
+   tree leaves the host little of the CPU. */
+static int sbx__tree_timed_out(sbx *b) {
     sbx__task t;
     int proc, ending;
     if (!b->tree.init || b->seen.signal != SIGKILL) return 0;
-    if (now < sbx__tree_late(b)) return 0;
+    if (sbx__now() < sbx__tree_late(b)) return 0;
     proc = sbx__open_proc(); /* it waits for the program to be collected before it is gone */
     ending = !sbx__proc_stat(proc, (int)b->tree.init, &t) || t.ending || t.dead;
     sbx__close(&proc);
@@ -5623,7 +5624,7 @@ static void sbx__tree_refuse(const sbx__plan *p, const sbx__failure *f, sbx_resu
 }
 static int sbx__tree_signal(sbx *b, int number) { return !b && number; }
 static void sbx__tree_set_deadline(sbx *b) { (void)b; }
-static int sbx__tree_timed_out(sbx *b, long long now) { return !b && now; }
+static int sbx__tree_timed_out(sbx *b) { return !b; }
 static void sbx__tree_kill(sbx *b) { (void)b; }
 static int sbx__tree_alone(sbx *b) { return b ? -1 : 0; }
 static int sbx__tree_gone(sbx *b, long long now) { return b && now ? -1 : 0; }
