@@ -27,7 +27,8 @@ help:
 	@echo 'make fuzz      libFuzzer, a minute for each target'
 	@echo 'make soak      boxes of every kind from eight threads for MINUTES=1'
 	@echo 'make corpus    how often the verdict is the true one, over programs of known end'
-	@echo 'make bench     what a run costs, as ratios to hand-written code'
+	@echo 'make bench     what a run costs, as ratios to hand-written code; GROUPS=words for a part'
+	@echo 'make bench-check  fails if a budget of it is missed three times'
 	@echo 'make walk      how a reader who follows a run goes through sbx.h; VERBOSE=1 lists the way'
 	@echo 'make examples  build the programs of examples/ into $(BUILD)/examples'
 	@echo 'make install   header, sbxrun, manual pages, pkg-config; PREFIX=$(PREFIX), DESTDIR='
@@ -89,6 +90,9 @@ walk:
 
 bench:
 	@CC='$(CC)' sh tests/bench/run.sh $(GROUPS)
+
+bench-check: # on a quiet machine: every budget of tests/bench/bench.c, in three tries
+	@CC='$(CC)' sh tests/bench/run.sh --check $(GROUPS)
 
 examples: $(EXAMPLES)
 
@@ -156,5 +160,5 @@ $(BUILD)/examples/%: examples/%.c sbx.h
 	@mkdir -p $(@D)
 	$(CC) $(TESTFLAGS) $(WARN) -o $@ $< -pthread
 
-.PHONY: install proof walk wings treesoak qemu faults fuzz mutants soak help demo test check corpus bench examples clean \
+.PHONY: install proof walk wings treesoak qemu faults fuzz mutants soak help demo test check corpus bench bench-check examples clean \
 	programs

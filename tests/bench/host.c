@@ -5,12 +5,15 @@
 
 #include "worker.h"
 
+#include "floor.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
@@ -34,7 +37,7 @@ static char *const *tiny_with(const char *mode, const char *value) {
     return tiny_argv;
 }
 
-/* ---- by hand: the least that runs a program and collects two streams ------------------------- */
+/* ---- by hand: the least that runs a program and collects two streams --------------------- */
 
 typedef struct hand {
     char *const *argv;
@@ -116,6 +119,13 @@ static double hand_bare(void) {
     return hand_collect(bare_argv);
 }
 
+/* Like most programs: linked with a shared C library. */
+static char *const echo_argv[] = {(char *)"/bin/echo", (char *)"ok", NULL};
+
+static double hand_echo(void) {
+    return hand_collect(echo_argv);
+}
+
 /* bubblewrap, started by the same loop. */
 static double hand_bwrap_with(const char *unshare, const char *bind) {
     char *argv[] = {(char *)"/usr/bin/bwrap", (char *)unshare, (char *)bind, (char *)"/",
@@ -159,7 +169,7 @@ static double hand_drain(void) {
 }
 
 /* Reads straight into a buffer that doubles. */
-static double hand_capture(void) {
+static double hand_capture_of(const char *megabytes, size_t expected) {
     double start = worker_now();
     size_t room = 1 << 20, size = 0;
     char *data = malloc(room);
@@ -167,7 +177,7 @@ static double hand_capture(void) {
     hand h;
 
     h.in = h.session = 0;
-    h.argv = tiny_with("flood", FLOOD_MB);
+    h.argv = tiny_with("flood", megabytes);
     if (data == NULL || hand_start(&h, 1 << 20) != 0) return -1;
     while ((n = read(h.out[0], data + size, room - size)) > 0) {
         size += (size_t)n;
@@ -180,10 +190,18 @@ static double hand_capture(void) {
     free(data);
     close(h.out[0]);
     close(h.err[0]);
-    return hand_wait(&h) == 0 && size == FLOOD_BYTES ? worker_now() - start : -1;
+    return hand_wait(&h) == 0 && size == expected ? worker_now() - start : -1;
 }
 
-/* ---- the ways of the C library --------------------------------------------------------------- */
+static double hand_capture(void) {
+    return hand_capture_of(FLOOD_MB, FLOOD_BYTES);
+}
+
+static double hand_capture_1g(void) {
+    return hand_capture_of("1024", 1u << 30);
+}
+
+/* ---- the ways of the C library ----------------------------------------------------------- */
 
 static int collect(int out, int err) {
     struct pollfd fds[2] = {{out, POLLIN, 0}, {err, POLLIN, 0}};
@@ -255,7 +273,7 @@ static double popen_call(void) {
     return pclose(stream) == 0 && n == 3 ? worker_now() - start : -1;
 }
 
-/* ---- sbx.h ----------------------------------------------------------------------------------- */
+/* ---- sbx.h ------------------------------------------------------------------------------- */
 
 static sbx_config plain(const char *mode, const char *value) {
     sbx_config config;
@@ -288,6 +306,12 @@ static double run_bare(void) {
     return timed_run(&config, 3);
 }
 
+static double run_echo(void) {
+    sbx_config config = plain(NULL, NULL);
+    config.argv = (const char *const *)echo_argv;
+    return timed_run(&config, 3);
+}
+
 static double run_auto(void) {
     sbx_config config = plain(NULL, NULL);
     config.contain = SBX_CONTAIN_AUTO;
@@ -305,6 +329,16 @@ static double run_policy(void) {
     sbx_config config = plain(NULL, NULL);
     sbx_policy policy;
     memset(&policy, 0, sizeof policy);
+    config.contain = SBX_CONTAIN_TREE;
+    config.policy = &policy;
+    return timed_run(&config, 3);
+}
+
+static double run_policy_bare(void) {
+    sbx_config config = plain(NULL, NULL);
+    sbx_policy policy;
+    memset(&policy, 0, sizeof policy);
+    config.argv = (const char *const *)bare_argv;
     config.contain = SBX_CONTAIN_TREE;
     config.policy = &policy;
     return timed_run(&config, 3);
@@ -340,10 +374,18 @@ static double keep_first(void) {
     return run_keep(SBX_KEEP_FIRST);
 }
 
+static double run_capture_of(const char *megabytes, unsigned long long bytes) {
+    sbx_config config = plain("flood", megabytes);
+    config.output_bytes = 2 * (long long)bytes;
+    return timed_run(&config, bytes);
+}
+
 static double run_capture(void) {
-    sbx_config config = plain("flood", FLOOD_MB);
-    config.output_bytes = 2 * FLOOD_BYTES;
-    return timed_run(&config, FLOOD_BYTES);
+    return run_capture_of(FLOOD_MB, FLOOD_BYTES);
+}
+
+static double run_capture_1g(void) {
+    return run_capture_of("1024", 1u << 30);
 }
 
 static double fail(const char *what, const sbx_result *result) {
@@ -432,15 +474,72 @@ static double many_in_turn(int count) {
     return good ? (worker_now() - start) / count : -1;
 }
 
+/* The same by hand: every child's pipes and pidfd in one epoll. */
+static double hand_in_turn(int count) {
+    static hand h[MORE];
+    char *const *argv = tiny_with("byte", NULL);
+    int left = count, gate[2], set = epoll_create1(EPOLL_CLOEXEC), i, k;
+    struct epoll_event event;
+    char buffer[4096];
+    double start;
+
+    if (set < 0 || pipe2(gate, O_CLOEXEC) != 0) return -1;
+    for (i = 0; i < count; i++) {
+        h[i].argv = argv;
+        h[i].in = gate[0];
+        h[i].session = 1;
+        if (hand_start(&h[i], 0) != 0) return -1;
+        event.events = EPOLLIN;
+        for (k = 0; k < 3; k++) {
+            event.data.u64 = (unsigned long long)i * 4 + (unsigned)k;
+            epoll_ctl(set, EPOLL_CTL_ADD, k == 0 ? h[i].out[0] : k == 1 ? h[i].err[0] : h[i].pidfd,
+                      &event);
+        }
+    }
+
+    start = worker_now();
+    while (left > 0) {
+        int pieces = 3; /* of the one that ends: two streams and itself */
+        if (write(gate[1], "x", 1) != 1) return -1;
+        while (pieces > 0) {
+            if (epoll_wait(set, &event, 1, -1) != 1) return -1;
+            i = (int)(event.data.u64 / 4);
+            k = (int)(event.data.u64 % 4);
+            if (k < 2 && read(k ? h[i].err[0] : h[i].out[0], buffer, sizeof buffer) > 0) continue;
+            if (k == 2 && hand_wait(&h[i]) != 0) return -1;
+            if (k < 2) close(k ? h[i].err[0] : h[i].out[0]);
+            pieces--;
+        }
+        left--;
+    }
+    start = (worker_now() - start) / count;
+    close(gate[0]);
+    close(gate[1]);
+    close(set);
+    return start;
+}
+
+static int has_files(int count) {
+    struct rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    return files.rlim_cur > (rlim_t)count;
+}
+
+static double hand_turn_1000(void) {
+    return hand_in_turn(MANY);
+}
+
+static double hand_turn_4000(void) {
+    return has_files(5 * MORE - 1000) ? hand_in_turn(MORE) : -2;
+}
+
 static double turn_1000(void) {
     return many_in_turn(MANY);
 }
 
 /* It needs four descriptors for each. */
 static double turn_4000(void) {
-    struct rlimit files;
-    getrlimit(RLIMIT_NOFILE, &files);
-    return files.rlim_cur < 5 * MORE - 1000 ? -2 : many_in_turn(MORE);
+    return has_files(5 * MORE - 1000) ? many_in_turn(MORE) : -2;
 }
 
 static double turn_10(void) {
@@ -448,7 +547,8 @@ static double turn_10(void) {
 }
 
 /* What one sbx_poll(box, 0) costs a host that asks `count` times, `pause_us` apart. */
-static double poll_box(sbx_contain contain, long long memory_bytes, int count, useconds_t pause_us) {
+static double poll_box(sbx_contain contain, long long memory_bytes, int count,
+                       useconds_t pause_us) {
     sbx_config config = plain("byte", NULL);
     sbx_result result;
     double us = 0;
@@ -486,7 +586,84 @@ static double poll_frames_group(void) {
     return poll_box(SBX_CONTAIN_GROUP, 1 << 30, 10, 16667);
 }
 
-/* ---- a conversation: a byte to cat and back, time per round trip ------------------------------ */
+/* ---- watching ------------------------------------------------------------------------------ */
+
+/* By how many MB `count` processes, which grow as fast as they can, get past their common limit. */
+static double overshoot(const char *count) {
+    sbx_config config = plain("grow", count);
+    int pass[2] = {-1, -1};
+    sbx_result result;
+    long long total = 0;
+
+    pass[0] = (int)syscall(SYS_memfd_create, "total", SBX__MFD_CLOEXEC);
+    if (pass[0] < 0 || ftruncate(pass[0], 4096) != 0) return -1;
+    config.contain = SBX_CONTAIN_AUTO;
+    config.pass_fds = pass;
+    config.memory_bytes = 256 << 20;
+    sbx_run(&config, &result);
+    if (pread(pass[0], &total, sizeof total, 0) != (ssize_t)sizeof total) return -1;
+    close(pass[0]);
+    if (result.verdict != SBX_MEMORY_LIMIT) return fail("grow", &result);
+    sbx_free(&result);
+    total -= config.memory_bytes;
+    return total > 0 ? (double)total / (1 << 20) : 0;
+}
+
+static double overshoot_20(void) {
+    return overshoot("20");
+}
+
+static double overshoot_200(void) {
+    return overshoot("200");
+}
+
+static double cpu_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+/* Per cent of a CPU that the host needs to watch 200 processes which do nothing. */
+static double watch_crowd(sbx_contain contain) {
+    sbx_config config = plain("idle", "200");
+    sbx_usage usage;
+    double cpu, wall;
+    int gate[2], i;
+    sbx *box;
+
+    if (pipe2(gate, O_CLOEXEC) != 0) return -1;
+    config.in = SBX_FD;
+    config.in_fd = gate[0];
+    config.contain = contain;
+    config.memory_bytes = 1LL << 30;
+    config.timeout_ms = 60000;
+    box = sbx_start(&config, NULL);
+    if (box == NULL) return -1;
+    usage.processes = 0;
+    for (i = 0; i < 100 && usage.processes < 200; i++) {
+        sbx_poll(box, 50);
+        sbx_get_usage(box, &usage);
+    }
+    sbx_poll(box, 500); /* they have come to rest */
+    wall = worker_now();
+    cpu = cpu_now();
+    sbx_poll(box, 1000);
+    cpu = cpu_now() - cpu;
+    wall = worker_now() - wall;
+    close(gate[0]);
+    close(gate[1]);
+    return sbx_finish(box, NULL) == SBX_OK && i < 100 ? 100 * cpu / wall : -1;
+}
+
+static double watch_200(void) {
+    return watch_crowd(SBX_CONTAIN_AUTO);
+}
+
+static double watch_200_group(void) {
+    return watch_crowd(SBX_CONTAIN_GROUP);
+}
+
+/* ---- a conversation: a byte to cat and back, time per round trip -------------------------- */
 
 static double ping_by_hand(int session) {
     char *argv[] = {(char *)"/bin/cat", NULL};
@@ -545,14 +722,16 @@ static double ping_sbx(void) {
     return sbx_finish(box, NULL) == SBX_OK ? us : -1;
 }
 
-/* ---- a function in a child ------------------------------------------------------------------- */
+/* ---- a function in a child --------------------------------------------------------------- */
 
 static int fill(void *arg, void *ret, size_t ret_size) {
     memset(ret, *(int *)arg, ret_size);
     return 0;
 }
 
-static double call_sbx(void) {
+static sbx_nursery *nursery; /* opened before this process grows */
+
+static double call_from(sbx_nursery *from) {
     double start = worker_now();
     sbx_config config;
     sbx_result result;
@@ -561,10 +740,34 @@ static double call_sbx(void) {
 
     memset(&config, 0, sizeof config);
     config.contain = SBX_CONTAIN_GROUP;
+    config.nursery = from;
+    config.arg_size = from != NULL ? sizeof value : 0;
     good = sbx_call(&config, fill, &value, ret, sizeof ret, &result) == SBX_OK && ret[63] == 7;
     if (!good) fail("call", &result);
     sbx_free(&result);
     return good ? worker_now() - start : -1;
+}
+
+static double call_sbx(void) {
+    return call_from(NULL);
+}
+
+static double call_nursery(void) {
+    return nursery != NULL ? call_from(nursery) : -2;
+}
+
+static double call_floor(void) {
+    char ret[64] = "";
+    int value = 7;
+    double us = floor_call(fill, &value, ret, sizeof ret);
+    return ret[63] == 7 ? us : -1;
+}
+
+static double call_zygote(void) {
+    char ret[64] = "";
+    int value = 7;
+    double us = floor_zygote_call(&value, sizeof value, ret, sizeof ret);
+    return ret[63] == 7 ? us : -1;
 }
 
 static double call_hand(void) {
@@ -588,10 +791,51 @@ static double call_hand(void) {
                : -1;
 }
 
+/* ---- the lower bounds: see floor.h -------------------------------------------------------- */
+
+static double floor_group_tiny(void) {
+    return floor_collect(FLOOR_GROUP, tiny_with(NULL, NULL));
+}
+
+static double floor_group_bare(void) {
+    return floor_collect(FLOOR_GROUP, bare_argv);
+}
+
+static double floor_tree_tiny(void) {
+    return floor_collect(FLOOR_TREE, tiny_with(NULL, NULL));
+}
+
+static double floor_tree_bare(void) {
+    return floor_collect(FLOOR_TREE, bare_argv);
+}
+
+static double floor_policy_tiny(void) {
+    return floor_collect(FLOOR_POLICY, tiny_with(NULL, NULL));
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 
 static const operation operations[] = {
+    {"floor-group", floor_group_tiny},
+    {"floor-group-bare", floor_group_bare},
+    {"floor-tree", floor_tree_tiny},
+    {"floor-tree-bare", floor_tree_bare},
+    {"floor-policy", floor_policy_tiny},
+    {"floor-call", call_floor},
+    {"zygote", call_zygote},
+    {"overshoot-20", overshoot_20},
+    {"overshoot-200", overshoot_200},
+    {"watch-200", watch_200},
+    {"watch-200-group", watch_200_group},
+    {"call-nursery", call_nursery},
     {"hand", hand_tiny},
+    {"hand-echo", hand_echo},
+    {"run-echo", run_echo},
+    {"run-policy-bare", run_policy_bare},
+    {"capture-1g", run_capture_1g},
+    {"hand-capture-1g", hand_capture_1g},
+    {"hand-turn-1000", hand_turn_1000},
+    {"hand-turn-4000", hand_turn_4000},
     {"hand-bare", hand_bare},
     {"hand-quiet", hand_quiet},
     {"bwrap", hand_bwrap},
@@ -645,7 +889,9 @@ static int use_cpus(int count) {
 int main(int argc, char **argv) {
     struct rlimit files;
 
-    if (argc != 5 || worker_grow(atol(argv[1])) != 0 || use_cpus(atoi(argv[2])) != 0) return 2;
+    if (argc != 5 || use_cpus(atoi(argv[2])) != 0) return 2;
+    nursery = sbx_nursery_open(NULL);
+    if (floor_zygote_open(fill, sizeof(int), 64) != 0 || worker_grow(atol(argv[1])) != 0) return 2;
     tiny = argv[3];
     bare_argv[0] = argv[4];
     getrlimit(RLIMIT_NOFILE, &files); /* a thousand boxes need thousands of descriptors */

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Builds the benches into build/bench and runs them; arguments name groups (default: all).
-# Peers that are not installed are skipped, and the table says so.
+# Builds the benches into build/bench and runs them; arguments name groups (default: all), the
+# first may be --check. Peers that are not installed are skipped, and the table says so.
 set -eu
 cd "$(dirname "$0")/../.."
-from=tests/bench to=build/bench
+from=tests/bench to=$(pwd)/build/bench
 CC=${CC:-cc}
 mkdir -p "$to"
 
@@ -36,6 +36,6 @@ $CC $flags -o "$to/plot" "$from/plot.c" -lm
 status=0
 [ "$*" = plot ] || "$to/bench" "$to" "$@" || status=$?
 case " $* " in
-"  " | *" plot "*) "$to/plot" "$(pwd)/$to/tiny" "$to/spawn.svg" || status=1 ;; # all groups, or this one
+"  " | *" plot "*) "$to/plot" "$to/tiny" "$to/spawn.svg" || status=1 ;; # all groups, or this one
 esac
 exit $status
