@@ -618,6 +618,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
    The map. The core is a whole sandbox and can be read alone, from top to bottom:
      platform   what differs between systems, each question in one small function
      data       limits, streams, plan, box; what the wings have in them
+     helpers    small things that everybody uses, and where systems differ
      run        the public functions, as the story of a run
      check      config -> refused by name, or with every default filled in
      plan       everything resolved and allocated, before a process exists
@@ -633,14 +634,18 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
      cgroup     exact limits, where the host was given a directory
      policy     files, network and system calls denied
      code       source text: uses the public functions only
-   The moments: plan (may refuse), spawn, child (before exec), turn (something is ready or due),
-   signal, kill, gone (is nobody left?), observe (adds evidence), free. Only the wing itself sets
-   its `enforced` bits, when it has done the work. A wing that is compiled out leaves stubs behind
-   that refuse.
+   The moments, of which each wing has those that it needs: plan (may refuse), spawn, child (before
+   exec), begin (it runs), turn (something is ready or due), signal, kill, alone (has everybody
+   ended?), gone (... and been collected?), observe (adds evidence), describe, free. Only the wing
+   itself sets its `enforced` bits, when it has done the work. A wing that is compiled out leaves
+   stubs behind that refuse.
 
    To add ...
-     a limit        a row of SBX_FOR_EACH_LIMIT with its field in sbx_config; what a limit of the
-                    kernel does not do by itself goes to the loop or to a wing
+     a limit        a row of SBX_FOR_EACH_LIMIT with its field in sbx_config: range, default,
+                    clamp, the kernel's limit and the `enforced` bit come from there. What is to be
+                    summed over the tree goes to the wings watch and cgroup, what the host itself
+                    counts to the loop; both say so by sbx__stop with a SBX_SAW_... bit, for which
+                    sbx_classify needs a row and sbx__describe a sentence
      a verdict      sbx_verdict, sbx_verdict_name, a row of sbx_classify, sbx__describe
      a filter row   sbx__rules, in the wing policy
      a language     a row of sbx__recipes, in the wing code
@@ -884,7 +889,7 @@ typedef struct sbx__stream {         /* stdout or stderr, as far as they are kep
     size_t ring_size, ring_at, ring_end; /* SBX_KEEP_LAST, _ENDS: later bytes go round behind the
                                         kept ones; newest before ring_at, oldest up to ring_end */
     unsigned long long ring_total;   /* bytes that went there */
-    long long told;                  /* bytes that on_output got */
+    long long announced;             /* bytes that on_output got */
 } sbx__stream;
 
 /* ---- what the wings have in the plan and in the box; touched by nobody else ---- */
@@ -1096,7 +1101,7 @@ struct sbx {
     int is_call, in_tree;            /* a function; contained as a tree */
     pid_t pid;
     int fd[SBX__FDS], top_fd;
-    int bell;                        /* where sbx_cancel and sbx_kill write */
+    int door;                        /* where sbx_cancel and sbx_kill knock */
     const char *input;
     char *input_copy;
     size_t input_left;
@@ -1196,7 +1201,7 @@ static void sbx__nothing_yet(sbx__plan *p, sbx *b) {
     p->policy.ruleset = p->policy.notice = -1;
     p->policy.ear_fd = p->policy.ear_pipe = p->policy.ear_image = -1;
     b->policy.listener = b->policy.ear_fd = -1;
-    b->bell = b->call.file = b->tree.life = b->tree.timer = b->tree.proc = -1;
+    b->door = b->call.file = b->tree.life = b->tree.timer = b->tree.proc = -1;
     p->watch.clock = b->watch.clock = b->watch.proc = -1;
     b->seen.exit_code = -1;
     b->watch.peak = b->cgroup.peak = -1;
@@ -1385,10 +1390,10 @@ static int sbx__raw_pipe(int fd[2]) { return (int)syscall(SYS_pipe2, fd, O_CLOEX
 
 static void sbx__grow_pipe(int fd) { fcntl(fd, SBX__F_SETPIPE_SZ, SBX__BIG_PIPE); }
 
-/* What sbx_cancel rings: an eventfd, both ends in one. */
-static int sbx__open_bell(int *listen, int *ring) {
-    *ring = sbx__move_up((int)syscall(SYS_eventfd2, 0, O_CLOEXEC | O_NONBLOCK), 3);
-    return (*listen = *ring) >= 0;
+/* Where sbx_cancel knocks: an eventfd, both ends in one. */
+static int sbx__open_door(int *listen, int *knock) {
+    *knock = sbx__move_up((int)syscall(SYS_eventfd2, 0, O_CLOEXEC | O_NONBLOCK), 3);
+    return (*listen = *knock) >= 0;
 }
 
 /* Ends this process only. Not by _exit, before which sanitizers inspect the stack. */
@@ -1549,8 +1554,8 @@ static int sbx__raw_pipe(int fd[2]) {
 static void sbx__grow_pipe(int fd) { (void)fd; }
 
 static int sbx__pipe(int *read_end, int *write_end, int least);
-static int sbx__open_bell(int *listen, int *ring) {
-    return sbx__pipe(listen, ring, 3) && sbx__nonblocking(*listen) && sbx__nonblocking(*ring);
+static int sbx__open_door(int *listen, int *knock) {
+    return sbx__pipe(listen, knock, 3) && sbx__nonblocking(*listen) && sbx__nonblocking(*knock);
 }
 
 static void sbx__quit(int code) { _exit(code); }
@@ -1760,18 +1765,18 @@ static void sbx__ask(sbx *b, int k, int yes) {
     if (yes) b->asked |= 1u << k;
 }
 
-#define SBX__RING_CANCEL 1ull
-#define SBX__RING_KILL (1ull << 32) /* an eventfd adds up what is written */
+#define SBX__KNOCK_CANCEL 1ull
+#define SBX__KNOCK_KILL (1ull << 32) /* an eventfd adds up what is written */
 
-static void sbx__ring(const sbx *b, unsigned long long what) {
+static void sbx__knock(const sbx *b, unsigned long long what) {
     int error = errno;
-    ssize_t n = b && b->bell >= 0 ? write(b->bell, &what, sizeof what) : 0;
-    (void)n; /* full means that it has been rung already */
+    ssize_t n = b && b->door >= 0 ? write(b->door, &what, sizeof what) : 0;
+    (void)n; /* full means that somebody has knocked already */
     errno = error;
 }
 
-SBX_API void sbx_cancel(sbx *box) { sbx__ring(box, SBX__RING_CANCEL); }
-SBX_API void sbx_kill(sbx *box) { sbx__ring(box, SBX__RING_KILL); }
+SBX_API void sbx_cancel(sbx *box) { sbx__knock(box, SBX__KNOCK_CANCEL); }
+SBX_API void sbx_kill(sbx *box) { sbx__knock(box, SBX__KNOCK_KILL); }
 
 SBX_API long long sbx_write(sbx *box, const void *data, size_t size) {
     ssize_t n;
@@ -2280,7 +2285,7 @@ static int sbx__plan_streams(sbx__plan *p, sbx *b, sbx_result *r) {
     if (sbx__plan_stream(p, b, 0, cfg->in, cfg->in_fd) &&
         sbx__plan_stream(p, b, 1, cfg->out, cfg->out_fd) &&
         sbx__plan_stream(p, b, 2, cfg->err, cfg->err_fd) && sbx__plan_report(p, b) &&
-        (!p->handle || sbx__open_bell(&b->fd[SBX__CANCEL], &b->bell)))
+        (!p->handle || sbx__open_door(&b->fd[SBX__CANCEL], &b->door)))
         return 1;
     return sbx__refuse(r, SBX_STEP_IO, errno, "no pipe, or no /dev/null, for the child: %s",
                        strerror(errno));
@@ -2542,6 +2547,7 @@ static void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_result *
         break;
     default: break;
     }
+
     sbx__refuse(r, f->step, f->error, "%s%s could not be set up in the child: %s%s", where, what,
                 why, way);
 }
@@ -2644,6 +2650,7 @@ static size_t sbx__ring_room(sbx *b, int i) {
     char *data;
     if (s->failed) return 0;
     if (s->ring_size >= s->ring_at + SBX__CHUNK) return s->ring_size - s->ring_at;
+
     if (s->ring_size < most && s->ring_end == 0) {
         if (size < 2 * SBX__CHUNK) size = 2 * SBX__CHUNK;
         if (size > most) size = most;
@@ -2686,12 +2693,13 @@ static void sbx__ring_straighten(sbx__stream *s, size_t n) {
     sbx__reverse(ring, n);
 }
 
-/* Never past the cap, which a ring does not know: it counts what was told. */
-static void sbx__tell(sbx *b, int i, const char *data, size_t n) {
+/* For on_output. Never past the cap, which a ring does not know: what was announced counts. */
+static void sbx__announce(sbx *b, int i, const char *data, size_t n) {
     long long cap = i == 1 && b->cfg.error_bytes != 0 ? b->cfg.error_bytes : b->cfg.output_bytes;
-    long long told = b->stream[i].told + (b->cfg.error_bytes ? 0 : b->stream[!i].told);
-    if (sbx__ring_cap(b, i) && (long long)n > cap - told) n = (size_t)(cap - told);
-    b->stream[i].told += (long long)n;
+    long long left = cap - b->stream[i].announced;
+    if (!b->cfg.error_bytes) left -= b->stream[!i].announced;
+    if (sbx__ring_cap(b, i) && (long long)n > left) n = (size_t)left;
+    b->stream[i].announced += (long long)n;
     if (n == 0 || !b->cfg.on_output || b->seen.saw & SBX_SAW_CANCEL) return;
     if (b->cfg.on_output(b->cfg.user, i ? SBX_STDERR : SBX_STDOUT, data, n) == 0) return;
     b->cfg.on_output = NULL;
@@ -2706,7 +2714,7 @@ static void sbx__fail_stream(sbx *b, sbx__stream *s, int error) {
     b->seen.saw |= SBX_SAW_BLIND;
 }
 
-/* Where fresh bytes stand: behind the kept ones; in the ring; where they are told and forgotten
+/* Where fresh bytes stand: behind the kept ones; in the ring; where they are announced and forgotten
    (SBX_STREAM); or nowhere, because the host has no memory. */
 enum { SBX__BEHIND, SBX__IN_RING, SBX__PASSING, SBX__NOWHERE };
 
@@ -2719,7 +2727,7 @@ static void sbx__take(sbx *b, int i, const char *data, size_t n, int kind) {
     if (kind == SBX__IN_RING) {
         s->ring_at += n;
         s->ring_total += n;
-        sbx__tell(b, i, data, n);
+        sbx__announce(b, i, data, n);
         return;
     }
     if (kind == SBX__NOWHERE) {
@@ -2730,7 +2738,7 @@ static void sbx__take(sbx *b, int i, const char *data, size_t n, int kind) {
     if ((long long)keep > left) keep = (size_t)left;
     s->counted += (long long)keep;
     if (kind == SBX__BEHIND) s->size += keep;
-    sbx__tell(b, i, data, sbx__ring_cap(b, i) ? n : keep);
+    sbx__announce(b, i, data, sbx__ring_cap(b, i) ? n : keep);
     if (keep == n) return;
 
     if (kind == SBX__BEHIND && sbx__ring_cap(b, i)) { /* the rest stands where the ring begins */
@@ -3066,12 +3074,12 @@ static void sbx__stop_running(sbx *b, unsigned reason, long long now) {
     else sbx__stop(b, reason);
 }
 
-static void sbx__hear(sbx *b, long long now) {
+static void sbx__answer(sbx *b, long long now) {
     unsigned long long what = 0;
     int kill_it = 0, cancelled = b->cfg.stop && *b->cfg.stop;
     while (b->fd[SBX__CANCEL] >= 0 && read(b->fd[SBX__CANCEL], &what, sizeof what) > 0) {
         cancelled = 1;
-        if (what >= SBX__RING_KILL) kill_it = 1;
+        if (what >= SBX__KNOCK_KILL) kill_it = 1;
     }
     if (!cancelled) return;
     if (kill_it) b->cfg.grace_ms = 0;
@@ -3100,7 +3108,7 @@ static void sbx__on_time(sbx *b, long long now) {
 
 /* Its first output is near the end of many a short life, and nothing else tells of that: a reason
    to look at its memory now. */
-static void sbx__hear_first(sbx *b, long long now) {
+static void sbx__first_words(sbx *b, long long now) {
     b->heard = b->stream[0].total || b->stream[1].total;
     if (b->heard && now >= b->begun + SBX__SHORT && b->wing_at > now) b->wing_at = now;
 }
@@ -3111,11 +3119,12 @@ static void sbx__turn(sbx *b, unsigned ready, long long now) {
     if (ready & 1u << SBX__OUT) sbx__read(b, SBX__OUT);
     if (ready & 1u << SBX__ERR) sbx__read(b, SBX__ERR);
     if (ready & 1u << SBX__IN) sbx__feed(b);
-    if (!b->heard) sbx__hear_first(b, now);
+    if (!b->heard) sbx__first_words(b, now);
 
     if (b->state == SBX__RUNNING && (ready & 1u << SBX__EXIT || now >= b->look_at))
         sbx__check_end(b, ready, now);
-    if (b->state <= SBX__LINGERING && (ready & 1u << SBX__CANCEL || b->cfg.stop)) sbx__hear(b, now);
+    if (b->state <= SBX__LINGERING && (ready & 1u << SBX__CANCEL || b->cfg.stop))
+        sbx__answer(b, now);
     if (b->state == SBX__RUNNING) sbx__on_time(b, now);
     if (b->state == SBX__LINGERING && now >= b->wing_at) sbx__on_wing(b, now);
     if (b->state == SBX__LINGERING &&
@@ -3486,7 +3495,8 @@ static int sbx__wait(sbx *const *boxes, int count, long long until) {
     w.count = count;
     for (;;) {
         sbx__survey(&w);
-        if (w.ended >= 0 || w.there == 0) return w.ended;
+        if (w.there == 0) return w.ended;
+        if (w.ended >= 0) until = 0; /* the others get their turn all the same */
         if (count <= SBX__FEW) w.set = NULL;
         else sbx__gather(&w);
         w.more = w.set ? count : 0;
@@ -3932,7 +3942,7 @@ static void sbx__free_box(sbx *b) {
     if (b->cfg.policy) sbx__policy_free(b);
     if (b->cfg.cgroup) sbx__cgroup_free(b);
     if (b->is_call) sbx__call_free(b);
-    if (b->bell != b->fd[SBX__CANCEL]) sbx__close(&b->bell);
+    if (b->door != b->fd[SBX__CANCEL]) sbx__close(&b->door);
     for (i = 0; i < SBX__FDS; i++) sbx__drop(b, i);
     if (b->set) sbx__leave_set(b);
     for (i = 0; i < 2; i++) SBX_FREE(b->stream[i].data);
@@ -4780,6 +4790,7 @@ SBX__SOMETIMES const char *sbx__next_line(sbx__lines *l) {
             if (whole) return line;
             continue;
         }
+
         l->end -= l->at;
         memmove(l->text, line, l->end);
         l->at = 0;
@@ -4787,6 +4798,7 @@ SBX__SOMETIMES const char *sbx__next_line(sbx__lines *l) {
             l->end = 0;
             l->skip = 1;
         }
+
         n = read(l->fd, l->text + l->end, sizeof l->text - l->end);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return NULL;
@@ -6010,6 +6022,7 @@ static void sbx__add_up(sbx *b, sbx__sums *sums) {
         if (sbx__is_twin(b, t)) continue;
         sums->base += m->ended ? m->most : m->rss;
         if (m->ended) continue;
+
         sums->used += m->rss;
         sums->likely += b->is_call ? sbx__ceiling(b, t) - m->files : m->rss - m->files;
         sums->ceiling += sbx__ceiling(b, t);
@@ -6020,6 +6033,7 @@ static void sbx__add_up(sbx *b, sbx__sums *sums) {
         if (m->maps) sums->files += m->files;
         if (m->maps && m->files > m->cleared + SBX__SMALL) b->watch.mapped = 1;
     }
+
     if (b->is_call)
         files = once = files > SBX__SMALL ? files : 0; /* else they are the host's, too */
     sums->likely += files;
@@ -6106,6 +6120,7 @@ static long long sbx__function_share(sbx *b, const sbx__task *t) {
     int i;
     memset(n, 0, sizeof n);
     if (!sbx__open_lines(&l, b->watch.proc, t->pid, sbx__task_file(t, "smaps", path))) return 0;
+
     while ((line = sbx__next_line(&l)) != NULL) {
         for (i = 0; i < SBX__KB_NUMBERS; i++)
             if (sbx__line_number(line, labels[i], &n[i])) break;
@@ -6193,6 +6208,7 @@ static int sbx__weigh(sbx *b) {
         w->sum = w->fresh = 0;
         w->begun_at = w->faults;
     }
+
     while (w->pass < 2 && spent < SBX__LOOK) {
         for (i = 0; i < w->tasks.count && spent < SBX__LOOK; i++) {
             if (w->tasks.at[i].pid < w->next) continue;
@@ -6204,6 +6220,7 @@ static int sbx__weigh(sbx *b) {
         w->next = 0;
         w->pass++;
     }
+
     w->budget -= spent;
     if (w->pass < 2) return 0;
     w->pass = 0;
@@ -6300,6 +6317,7 @@ static void sbx__watch_open(sbx *b) {
     if (w->proc < 0) w->self = 0; /* no descriptor is free: next time */
     if (w->on && b->cfg.memory_bytes >= 0) w->unit = sbx__fault_unit();
     if (!b->is_call) return;
+
     proc = sbx__open_proc();
     sbx__proc_numbers(proc, (int)getpid(), "status", labels, host, 2);
     sbx__close(&proc);

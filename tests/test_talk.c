@@ -261,7 +261,8 @@ UTEST(talk, keep_ends_of_both_streams) {
     EXPECT_STREQ("", ends_flaw(&result.out, 0, 5000, 50000));
     EXPECT_STREQ("", ends_flaw(&result.err, 0, 5000, 50000));
     sbx_free(&result);
-    result = RUN_CHILD(&config, "write", "50000", "1000"); /* what one does not need, the other has */
+    result =
+        RUN_CHILD(&config, "write", "50000", "1000"); /* what one does not need, the other has */
     EXPECT_STREQ("", ends_flaw(&result.out, 0, 9000, 50000));
     EXPECT_STREQ("", ends_flaw(&result.err, 1000, 1000, 1000));
     sbx_free(&result);
@@ -282,8 +283,9 @@ static const char *keeps_ends_of(const char *zeros) {
         size_t head = mode == SBX_KEEP_FIRST ? cap : mode == SBX_KEEP_LAST ? 0 : cap / 2;
         sbx_config config = {0};
         sbx_result result;
-        config.command = test_text("'%s' write 4000000 0; head -c %s /dev/zero; '%s' write 4000000 0",
-                                   test_child(), zeros, test_child());
+        config.command =
+            test_text("'%s' write 4000000 0; head -c %s /dev/zero; '%s' write 4000000 0",
+                      test_child(), zeros, test_child());
         config.output_bytes = (long long)cap;
         config.timeout_ms = 120000;
         config.truncate_output = mode;
@@ -301,9 +303,7 @@ static const char *keeps_ends_of(const char *zeros) {
     return "";
 }
 
-UTEST(talk, keep_ends_holds_cap_and_a_mebibyte) {
-    EXPECT_STREQ("", keeps_ends_of("33554432"));
-}
+UTEST(talk, keep_ends_holds_cap_and_a_mebibyte) { EXPECT_STREQ("", keeps_ends_of("33554432")); }
 
 UTEST(talk, slow_keep_ends_of_a_gigabyte) {
     if (!getenv("SBX_TEST_SLOW")) UTEST_SKIP("moves 3 GB: make check");
@@ -334,7 +334,8 @@ UTEST(talk, keep_ends_and_read) {
     EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
     EXPECT_EQ(900ULL, result.out.total);
     EXPECT_EQ((size_t)(900 - total), result.out.size);
-    EXPECT_TRUE(result.out.data[0] == 'a' + total / 100 && result.out.data[result.out.size - 1] == 'i');
+    EXPECT_TRUE(result.out.data[0] == 'a' + total / 100 &&
+                result.out.data[result.out.size - 1] == 'i');
     EXPECT_EQ(0, result.out.truncated);
     sbx_free(&result);
 }
@@ -574,8 +575,7 @@ static const char *passes_descriptors(void *arg) {
 
 UTEST(talk, pass_fds_in_order_whatever_their_numbers) {
     int both;
-    for (both = 0; both < 2; both++)
-        EXPECT_STREQ("", test_in_copy(passes_descriptors, &both));
+    for (both = 0; both < 2; both++) EXPECT_STREQ("", test_in_copy(passes_descriptors, &both));
 }
 
 static const char *copies_variables(void *arg) {
@@ -599,9 +599,7 @@ static const char *copies_variables(void *arg) {
     return "";
 }
 
-UTEST(talk, env_bare_names_and_null) {
-    EXPECT_STREQ("", test_in_copy(copies_variables, NULL));
-}
+UTEST(talk, env_bare_names_and_null) { EXPECT_STREQ("", test_in_copy(copies_variables, NULL)); }
 
 static volatile int stop_now;
 static void set_stop(int number) {
@@ -683,9 +681,7 @@ static const char *plays(long moves) {
     return "";
 }
 
-UTEST(talk, bots_of_three_kinds) {
-    EXPECT_STREQ("", plays(300));
-}
+UTEST(talk, bots_of_three_kinds) { EXPECT_STREQ("", plays(300)); }
 
 UTEST(talk, slow_bots_of_three_kinds_for_10000_moves) {
     if (!getenv("SBX_TEST_SLOW")) UTEST_SKIP("takes a while: make check");
@@ -850,6 +846,39 @@ static const char *has_no_descriptor_left(void *arg) {
 
 UTEST(talk, many_without_a_descriptor_left) {
     EXPECT_STREQ("", test_in_copy(has_no_descriptor_left, NULL));
+}
+
+/* One has ended and stays in the table: the others are timed out all the same. */
+static void expect_turns_beside_an_ended_one(int *utest_result, int count) {
+    sbx *boxes[MANY] = {NULL};
+    sbx_config config = {0};
+    sbx_result result;
+    long long begun;
+    int i;
+    config.argv = test_child_argv("exit", "0");
+    ASSERT_TRUE((boxes[0] = sbx_start(&config, NULL)) != NULL);
+    ASSERT_EQ(1, sbx_poll(boxes[0], LONG_MS));
+    config.argv = test_child_argv("sleep");
+    config.timeout_ms = SHORT_MS;
+    for (i = 1; i < count; i++) ASSERT_TRUE((boxes[i] = sbx_start(&config, NULL)) != NULL);
+
+    begun = test_now_ms();
+    for (i = 1; i < count; i++)
+        while (sbx_pid(boxes[i]) && test_now_ms() < begun + LONG_MS)
+            ASSERT_GE(sbx_poll_any(boxes, count, 100), 0);
+    for (i = 1; i < count; i++) {
+        EXPECT_EQ(0, sbx_pid(boxes[i]));
+        sbx_kill(boxes[i]);
+        sbx_finish(boxes[i], &result);
+        EXPECT_VERDICT(SBX_TIMED_OUT, result);
+        sbx_free(&result);
+    }
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(boxes[0], NULL));
+}
+
+UTEST(talk, an_ended_box_holds_up_nobody) {
+    expect_turns_beside_an_ended_one(utest_result, 2);
+    expect_turns_beside_an_ended_one(utest_result, 20);
 }
 
 /* Boxes that were polled together go to two threads, which poll and finish theirs at one time. */
