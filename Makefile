@@ -52,7 +52,7 @@ FOR_PEOPLE = examples sbxrun judge mcp readme # tests of the programs in example
 
 test:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,$(TEST_VARIANTS))
-	@$(RUN) $(TEST_VARIANTS) utest compile $(FOR_PEOPLE)
+	@$(RUN) $(TEST_VARIANTS) utest compile cost $(FOR_PEOPLE)
 
 check:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain asan@user)

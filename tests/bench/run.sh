@@ -34,6 +34,10 @@ build_peer peer_glib gio-2.0
 $CC $flags -o "$to/plot" "$from/plot.c" -lm
 
 status=0
+case " $* " in
+"  " | *" cost "*) BUILD=build CC="$CC" sh tests/cost/run.sh --print && echo ;; # calls by kind
+esac
+[ "$*" = cost ] && exit
 [ "$*" = plot ] || "$to/bench" "$to" "$@" || status=$?
 case " $* " in
 "  " | *" plot "*) "$to/plot" "$to/tiny" "$to/spawn.svg" || status=1 ;; # all groups, or this one
