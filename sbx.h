@@ -720,6 +720,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 /* Headers may be older than the kernel, musl's have no <linux/...>, and _GNU_SOURCE may have come
    too late for <sched.h>: what is needed of them stands here. */
 #define SBX__CLONE_VM 0x00000100
@@ -737,6 +738,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__PIDFD_GET_INFO _IOWR(0xFF, 11, sbx__pidfd_info)
 #define SBX__PIDFD_INFO_EXIT 8u
 #define SBX__F_SETPIPE_SZ 1031
+#define SBX__RWF_NOSIGNAL 0x100
 #define SBX__O_PATH 010000000
 #define SBX__AT_EMPTY_PATH 0x1000
 #define SBX__AT_RECURSIVE 0x8000
@@ -1390,6 +1392,20 @@ static int sbx__raw_pipe(int fd[2]) { return (int)syscall(SYS_pipe2, fd, O_CLOEX
 
 static void sbx__grow_pipe(int fd) { fcntl(fd, SBX__F_SETPIPE_SZ, SBX__BIG_PIPE); }
 
+/* write() that raises no SIGPIPE; EOPNOTSUPP before Linux 6.18. */
+static ssize_t sbx__write_unsignalled(int fd, const void *data, size_t size) {
+#ifdef SYS_pwritev2
+    struct iovec all;
+    all.iov_base = (void *)(size_t)data;
+    all.iov_len = size;
+    return (ssize_t)syscall(SYS_pwritev2, fd, &all, 1, -1L, -1L, SBX__RWF_NOSIGNAL);
+#else
+    (void)fd, (void)data, (void)size;
+    errno = EOPNOTSUPP;
+    return -1;
+#endif
+}
+
 /* Where sbx_cancel knocks: an eventfd, both ends in one. */
 static int sbx__open_door(int *listen, int *knock) {
     *knock = sbx__move_up((int)syscall(SYS_eventfd2, 0, O_CLOEXEC | O_NONBLOCK), 3);
@@ -1552,6 +1568,12 @@ static int sbx__raw_pipe(int fd[2]) {
 }
 
 static void sbx__grow_pipe(int fd) { (void)fd; }
+
+static ssize_t sbx__write_unsignalled(int fd, const void *data, size_t size) {
+    (void)fd, (void)data, (void)size;
+    errno = EOPNOTSUPP;
+    return -1;
+}
 
 static int sbx__pipe(int *read_end, int *write_end, int least);
 static int sbx__open_door(int *listen, int *knock) {
@@ -2832,7 +2854,7 @@ static size_t sbx__take_out(sbx__stream *s, void *to, size_t room) {
 /* ---- feed ---- */
 
 /* write() to a pipe nobody reads raises SIGPIPE: held back in this thread, and taken away again. */
-static ssize_t sbx__write_quietly(int fd, const void *data, size_t size) {
+static ssize_t sbx__write_held(int fd, const void *data, size_t size) {
     sigset_t only, before, pending;
     int error, was_pending, number;
     ssize_t n;
@@ -2856,6 +2878,14 @@ static ssize_t sbx__write_quietly(int fd, const void *data, size_t size) {
     SBX__SIGMASK(SIG_SETMASK, &before, NULL);
     errno = error;
     return n;
+}
+
+static ssize_t sbx__write_quietly(int fd, const void *data, size_t size) {
+    ssize_t n;
+    do n = sbx__write_unsignalled(fd, data, size);
+    while (n < 0 && errno == EINTR);
+    if (n >= 0 || errno == EAGAIN || errno == EPIPE || errno == ENOMEM) return n;
+    return sbx__write_held(fd, data, size);
 }
 
 static void sbx__feed(sbx *b) {
