@@ -767,7 +767,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 enum { /* these numbers are the same on every architecture */
     SBX__NR_pidfd_send_signal = 424, SBX__NR_open_tree = 428, SBX__NR_move_mount = 429,
     SBX__NR_pidfd_open = 434, SBX__NR_close_range = 436, SBX__NR_pidfd_getfd = 438,
-    SBX__NR_mount_setattr = 442, SBX__NR_landlock_create_ruleset = 444,
+    SBX__NR_epoll_pwait2 = 441, SBX__NR_mount_setattr = 442, SBX__NR_landlock_create_ruleset = 444,
     SBX__NR_landlock_add_rule = 445, SBX__NR_landlock_restrict_self = 446
 };
 #if defined(__x86_64__) && !defined(__ILP32__)
@@ -3478,15 +3478,24 @@ static void sbx__turn_due(sbx__round *w, long long now) {
     }
 }
 
-/* epoll_wait() counts in milliseconds: the rest of one is slept. */
+/* Older kernels, and some filters around containers, know only epoll_wait(), which counts in
+   milliseconds. */
+static int sbx__fetch_events(int fd, struct epoll_event *events, long long wait) {
+    long long time[2]; /* struct __kernel_timespec */
+    int n;
+    if (wait < 0) wait = 0;
+    if (wait > 1000 * SBX__SECOND) wait = 1000 * SBX__SECOND;
+    time[0] = wait / SBX__SECOND;
+    time[1] = wait % SBX__SECOND * 1000;
+    n = (int)syscall(SBX__NR_epoll_pwait2, fd, events, SBX__BATCH, time, NULL, 0L);
+    if (n >= 0 || errno == EINTR) return n;
+    return epoll_wait(fd, events, SBX__BATCH, (int)((wait + 999) / 1000));
+}
+
 static void sbx__wait_in_set(sbx__round *w, long long wait) {
     struct epoll_event events[SBX__BATCH];
-    long long most = wait < 1000 * SBX__SECOND ? wait / 1000 : 1000000, now;
-    int i, n = epoll_wait(w->set->fd, events, SBX__BATCH, most > 0 ? (int)most : 0);
-    if (n == 0 && wait > 0 && wait < 1000) {
-        sbx__sleep(NULL, wait);
-        n = epoll_wait(w->set->fd, events, SBX__BATCH, 0);
-    }
+    int i, n = sbx__fetch_events(w->set->fd, events, wait);
+    long long now;
     if (n < 0 && errno != EINTR) w->set->failed = 1;
 
     now = sbx__now();
