@@ -472,8 +472,10 @@ SBX_API void sbx_close_input(sbx *box);
 
 /* Takes captured bytes out of the box: how many, 0 = none yet, -1 = the stream has ended and all
    were taken. What was taken is not in the result, but in its total, and no longer counts for
-   output_bytes. Bytes come into the box while it is polled. The last bytes that SBX_KEEP_LAST and
-   SBX_KEEP_ENDS are for are known at the end only: they are in the result. */
+   output_bytes. Bytes come into the box while it is polled: a host that reads until there is
+   nothing, polls, and reads again gets all of any output, and no sooner than it can take it, if
+   output_bytes is 4096 or more. Who polls and does not read meets the cap. The last bytes that
+   SBX_KEEP_LAST and SBX_KEEP_ENDS are for are known at the end only: they are in the result. */
 SBX_API long long sbx_read(sbx *box, sbx_stream stream, void *to, size_t room);
 
 /* Steering it. The answer is 0 if it has ended, else 1. */
@@ -729,6 +731,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__CLONE_VFORK 0x00004000
 #define SBX__CLONE_PARENT 0x00008000
 #define SBX__CLONE_NEWNS 0x00020000
+#define SBX__CLONE_PARENT_SETTID 0x00100000
 #define SBX__CLONE_CLEARTID 0x00200000 /* CLONE_CHILD_CLEARTID */
 #define SBX__CLONE_SETTID 0x01000000   /* CLONE_CHILD_SETTID */
 #define SBX__CLONE_NEWUSER 0x10000000
@@ -763,6 +766,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__KCMP_VM 1
 #define SBX__NS_GET_PARENT 0xB702
 #define SBX__FUTEX_WAIT 0
+#define SBX__MADV_DONTFORK 10
 #define SBX__MREMAP_ONTO 3 /* MREMAP_MAYMOVE, MREMAP_FIXED */
 enum { /* these numbers are the same on every architecture */
     SBX__NR_pidfd_send_signal = 424, SBX__NR_open_tree = 428, SBX__NR_move_mount = 429,
@@ -896,25 +900,32 @@ typedef struct sbx__stream {         /* stdout or stderr, as far as they are kep
 
 /* ---- what the wings have in the plan and in the box; touched by nobody else ---- */
 
+#define SBX__TRIES 4                 /* ways into a tree */
+
 typedef struct sbx__shared {         /* what a function leaves, before ret */
     unsigned long long done;         /* the plan's token, once the function has returned 0 */
     int failed;                      /* sbx_fail was called: */
     char text[256];
+    struct { int init, pid; } made[SBX__TRIES]; /* in each try to enter a tree: by the kernel */
 } sbx__shared;
+
+typedef struct sbx__common {         /* memory that the host has in common with a copy of itself */
+    int file;                        /* a memfd, which the copy maps; -1 = none can be had, ... */
+    sbx__shared *mapped;             /* ... and the host has mapped it */
+    size_t size;
+} sbx__common;
 
 typedef struct sbx__plan_call {
     void *arg, *ret;
     size_t ret_size, stack;
-    int file;                        /* the memory for its result: a memfd; -1 = it is mapped */
-    sbx__shared *shared;
     unsigned long long token;
 } sbx__plan_call;
 
 typedef struct sbx__box_call {
-    int file;
     int reports;                     /* a failed start stands behind the result */
-    sbx__shared *shared, left;       /* where no memfd can be had; what it left */
-    size_t size, ret_size;
+    int begun;                       /* the function has said so */
+    sbx__shared left;                /* what it left */
+    size_t ret_size;
     void *ret;
     unsigned long long token;
 } sbx__box_call;
@@ -927,6 +938,7 @@ typedef struct sbx__plan_tree {
     const char *shell;               /* ... a shell that does less; neither: a copy of the host */
     int gate[2];                     /* opens for the program when the entering process is gone */
     int init, init_fd, pid, pid_fd, proc; /* what the entering process has made */
+    int tries;                       /* which one this is */
     int ready;                       /* the function has told all, and waits at the gate */
     int before_exec;                 /* not 0 while the program shares the host's memory */
     sbx__failure failure;
@@ -1074,6 +1086,7 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     int apart;                       /* it does not share the host's memory: a copy, like fork */
     char *memory, *free_text;        /* stacks, then the environment's pointers, then text */
     int stacks;                      /* handed out */
+    sbx__common common;              /* if it is a copy that has something to tell */
     sbx__plan_call call;
     sbx__plan_tree tree;
     sbx__plan_watch watch;
@@ -1097,13 +1110,16 @@ struct sbx {
     struct sbx__set *set;            /* it is waited for with others there; NULL = alone */
     int slot;                        /* its place among the boxes that are waited for */
     unsigned asked;                  /* what the host found full or empty: bits by descriptor */
+    unsigned rest;                   /* what was left in a pipe for the next turn: bits, too */
+    int pressed;                     /* the host polls, and does not take what there is to read */
 
     sbx_config cfg;                  /* limits and callback; its pointers may be stale */
     char who[64];                    /* "'sleep'": for messages */
     int is_call, in_tree;            /* a function; contained as a tree */
     pid_t pid;
     int fd[SBX__FDS], top_fd;
-    int door;                        /* where sbx_cancel and sbx_kill knock */
+    int door;                        /* where sbx_cancel and sbx_kill knock; ... */
+    volatile sig_atomic_t unheard;   /* ... or left word: 1 = cancel, 2 = kill */
     const char *input;
     char *input_copy;
     size_t input_left;
@@ -1122,11 +1138,13 @@ struct sbx {
     int unowned;                     /* so often the host's wait found no such child */
     int collected;                   /* it has been waited for */
     int alone;                       /* ... and its group is known to be empty */
+    int emptied;                     /* nobody is left; only bytes may be */
     long long held_until;            /* it has ended, but a tracer holds its status */
     sbx_evidence seen;
     unsigned enforced;
     sbx__failure failure;
     struct rusage usage;
+    sbx__common common;
     sbx__box_call call;
     sbx__box_tree tree;
     sbx__box_watch watch;
@@ -1136,7 +1154,7 @@ struct sbx {
 
 /* ---- the seam: the wings' moments ---- */
 
-static int sbx__call_plan(sbx__plan *p, sbx *b, sbx_result *r);
+static void sbx__call_plan(sbx__plan *p, sbx *b);
 static sbx_step sbx__call_child(sbx__plan *p);
 static pid_t sbx__call_fork(sbx__plan *p, int (*first)(void *)); /* a copy of the host, or of
                                                                   its nursery */
@@ -1145,7 +1163,6 @@ static void sbx__call_failure(sbx *b);          /* why it could not begin, if so
 static void sbx__call_observe(sbx *b);
 static const char *sbx__call_said(const sbx *b); /* the text of sbx_fail, or "" */
 static void sbx__call_result(sbx *b, sbx_result *r);
-static void sbx__call_free(sbx *b);
 
 static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r);
 static long long sbx__tree_tasks(const sbx__plan *p); /* that RLIMIT_NPROC counts besides */
@@ -1197,13 +1214,13 @@ static void sbx__policy_free(sbx *b);
 static void sbx__nothing_yet(sbx__plan *p, sbx *b) {
     int i;
     for (i = 0; i < SBX__FDS; i++) b->fd[i] = -1;
-    p->fd[0] = p->fd[1] = p->fd[2] = p->null = p->report = p->call.file = p->cgroup.procs = -1;
+    p->fd[0] = p->fd[1] = p->fd[2] = p->null = p->report = p->common.file = p->cgroup.procs = -1;
     p->tree.life = p->tree.null = p->tree.timer = p->tree.children = p->tree.image = -1;
     p->tree.gate[0] = p->tree.gate[1] = p->tree.init_fd = p->tree.pid_fd = p->tree.proc = -1;
     p->policy.ruleset = p->policy.notice = -1;
     p->policy.ear_fd = p->policy.ear_pipe = p->policy.ear_image = -1;
     b->policy.listener = b->policy.ear_fd = -1;
-    b->door = b->call.file = b->tree.life = b->tree.timer = b->tree.proc = -1;
+    b->door = b->common.file = b->tree.life = b->tree.timer = b->tree.proc = -1;
     p->watch.clock = b->watch.clock = b->watch.proc = -1;
     b->seen.exit_code = -1;
     b->watch.peak = b->cgroup.peak = -1;
@@ -1662,6 +1679,70 @@ static void sbx__close_from(int from) {
     for (top = sysconf(_SC_OPEN_MAX); from < top; from++) close(from);
 }
 
+/* ---- memory in common with a copy of the host ---- */
+
+/* It is a file in memory, which only the copy maps: another thread's child would inherit a mapping
+   of ours. What a function leaves there is copied, never looked at in place. Past the host's own
+   limit on files, filling it would raise SIGXFSZ. Behind its end there is place for a failure:
+   without a descriptor a function cannot make it longer. */
+
+#define SBX__RET_AT 512 /* where ret stands in it */
+
+#if SBX__LINUX
+static int sbx__common_file(size_t size) {
+    struct rlimit most;
+    int fd;
+    if (getrlimit(RLIMIT_FSIZE, &most) != 0) return -1;
+    if (most.rlim_cur < size + sizeof(sbx__failure)) return -1;
+    fd = sbx__move_up((int)syscall(SYS_memfd_create, "sbx", SBX__MFD_CLOEXEC), 5);
+    if (fd < 0) return -1;
+    if (ftruncate(fd, (off_t)size) == 0 && lseek(fd, 0, SEEK_END) == (off_t)size) return fd;
+    close(fd);
+    return -1;
+}
+#else
+static int sbx__common_file(size_t size) { return size ? -1 : -2; }
+#endif
+
+static int sbx__common_open(sbx__common *c, size_t size) {
+    void *all;
+    c->size = size;
+    c->file = sbx__common_file(size);
+    if (c->file >= 0) return 1;
+    all = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANON, -1, 0);
+    if (all != MAP_FAILED) c->mapped = (sbx__shared *)all;
+    return all != MAP_FAILED;
+}
+
+/* In the copy. */
+static int sbx__common_map(sbx__common *c) {
+    void *(*volatile map)(void *, size_t, int, int, int, off_t) = mmap;
+    void *all;
+    if (c->mapped) return 1;
+    all = map(NULL, c->size, PROT_READ | PROT_WRITE, MAP_SHARED, c->file, 0);
+    if (all != MAP_FAILED) c->mapped = (sbx__shared *)all;
+    return all != MAP_FAILED;
+}
+
+/* In the host. 0 = it is not there (errno 0), or cannot be read. */
+static int sbx__common_fetch(const sbx__common *c, void *to, size_t from, size_t size) {
+    size_t got = 0;
+    int tries = 0;
+    if (c->mapped) return memcpy(to, (const char *)c->mapped + from, size) != NULL;
+    while (got < size) {
+        ssize_t n = pread(c->file, (char *)to + got, size - got, (off_t)(from + got));
+        if (n == 0) errno = 0;
+        if (n == 0 || (n < 0 && errno != EINTR && ++tries == 100)) return 0;
+        if (n > 0) got += (size_t)n;
+    }
+    return 1;
+}
+
+static void sbx__common_free(sbx__common *c) {
+    sbx__close(&c->file);
+    if (c->mapped) munmap(c->mapped, c->size);
+}
+
 /* ==== run: the public functions, as the story of a run ======================================= */
 
 static int sbx__check(sbx__plan *p, sbx_result *r);
@@ -1790,10 +1871,13 @@ static void sbx__ask(sbx *b, int k, int yes) {
 #define SBX__KNOCK_CANCEL 1ull
 #define SBX__KNOCK_KILL (1ull << 32) /* an eventfd adds up what is written */
 
-static void sbx__knock(const sbx *b, unsigned long long what) {
-    int error = errno;
-    ssize_t n = b && b->door >= 0 ? write(b->door, &what, sizeof what) : 0;
-    (void)n; /* full means that somebody has knocked already */
+static void sbx__knock(sbx *b, unsigned long long what) {
+    int error = errno, tries = 0;
+    ssize_t n = -1;
+    if (!b || b->door < 0) return;
+    while (n < 0 && tries++ < 100) n = write(b->door, &what, sizeof what);
+    if (n < 0 && !b->unheard) b->unheard = 1; /* a pipe that is full, or no memory for one */
+    if (n < 0 && what == SBX__KNOCK_KILL) b->unheard = 2;
     errno = error;
 }
 
@@ -1824,6 +1908,7 @@ SBX_API long long sbx_read(sbx *box, sbx_stream stream, void *to, size_t room) {
     if (!box || (stream != SBX_STDOUT && stream != SBX_STDERR)) return -1;
     s = &box->stream[i];
     n = sbx__take_out(s, to, room);
+    box->pressed = 0;
     sbx__ask(box, SBX__OUT + i, n == 0 && room > 0 && box->fd[SBX__OUT + i] >= 0);
     if (n > 0 || room == 0) return (long long)n;
     return box->fd[SBX__OUT + i] >= 0 ? 0 : -1;
@@ -2324,6 +2409,14 @@ static int sbx__plan_input(sbx__plan *p, sbx *b, sbx_result *r) {
     return 1;
 }
 
+/* For the result of a function, and for the numbers of who enters a tree. */
+static int sbx__plan_common(sbx__plan *p, sbx *b, sbx_result *r) {
+    int ok = sbx__common_open(&b->common, SBX__RET_AT + p->call.ret_size);
+    p->common = b->common;
+    if (ok && (!p->cfg.nursery || b->common.file >= 0)) return 1; /* it has no mapping of ours */
+    return sbx__no_memory(r, "the function's result");
+}
+
 /* A wing is asked only for what it is for. */
 static int sbx__plan_all(sbx__plan *p, sbx *b, sbx_result *r) {
     const sbx_config *cfg = &p->cfg;
@@ -2337,7 +2430,8 @@ static int sbx__plan_all(sbx__plan *p, sbx *b, sbx_result *r) {
     if (cfg->policy && !sbx__policy_plan(p, b, r)) return 0;
     if (summed && !sbx__watch_plan(p, b, r)) return 0;
     if (!sbx__plan_limits(p, b, r)) return 0;
-    if (p->fn && !sbx__call_plan(p, b, r)) return 0;
+    if ((p->fn || (p->apart && p->in_tree)) && !sbx__plan_common(p, b, r)) return 0;
+    if (p->fn) sbx__call_plan(p, b);
     return sbx__plan_streams(p, b, r) && sbx__plan_input(p, b, r);
 }
 
@@ -2520,14 +2614,27 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
     return 1;
 }
 
+/* A record that a child has written, in one piece, before it began. 1 = here it is, 0 = there is
+   none yet, -1 = there will be none. */
+static int sbx__get_record(int fd, sbx__failure *f) {
+    size_t got = 0;
+    int tries = 0;
+    while (got < sizeof *f) {
+        ssize_t n = read(fd, (char *)f + got, sizeof *f - got);
+        if (n < 0 && errno == EAGAIN && got == 0) return 0;
+        if (n == 0 || (n < 0 && errno != EINTR && ++tries == 100)) return -1;
+        if (n > 0) got += (size_t)n;
+    }
+    return 1;
+}
+
 /* A failure, an empty record if a function has begun, or the end: exec closes the other end. */
 static void sbx__read_report(sbx *b) {
     sbx__failure f;
-    ssize_t n;
-    if (b->fd[SBX__REPORT] < 0) return;
-    n = read(b->fd[SBX__REPORT], &f, sizeof f);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (n == (ssize_t)sizeof f && f.step) b->failure = f;
+    int got = b->fd[SBX__REPORT] < 0 ? 0 : sbx__get_record(b->fd[SBX__REPORT], &f);
+    if (got == 0) return;
+    if (got > 0 && f.step) b->failure = f;
+    b->call.begun = got > 0 && !f.step;
     sbx__drop(b, SBX__REPORT);
 }
 
@@ -2599,6 +2706,10 @@ static int sbx__has_begun(sbx__plan *p, sbx *b, sbx_result *r) {
     while (b->state != SBX__ENDED && (whole || b->fd[SBX__REPORT] >= 0) && !b->failure.step)
         sbx__wait_for_begin(b);
     if (whole) sbx__call_failure(b);
+    if (p->fn && p->handle && !b->call.begun && !b->failure.step && !b->stopping) {
+        b->failure.step = SBX_STEP_SPAWN; /* it ended without a word, and before it began */
+        b->failure.error = ECHILD;
+    }
     if (!b->failure.step) return 1;
 
     if (b->state == SBX__RUNNING) sbx__kill_all(b);
@@ -2615,13 +2726,17 @@ static int sbx__is_streamed(const sbx *b, int i) {
     return (i ? b->cfg.err : b->cfg.out) == SBX_STREAM;
 }
 
+/* The bytes that count for the cap of a stream. stderr shares it unless it has its own. */
+static long long sbx__counts(const sbx *b, int i) {
+    return b->stream[i].counted + (b->cfg.error_bytes ? 0 : b->stream[!i].counted);
+}
+
 /* How many more bytes of this stream may be kept; past that they are dropped, or go round in the
-   ring. stderr shares the cap unless it has its own. */
+   ring. */
 static long long sbx__left(const sbx *b, int i) {
-    const sbx__stream *s = b->stream;
     int own = b->cfg.error_bytes != 0;
     long long cap = i == 1 && own ? b->cfg.error_bytes : b->cfg.output_bytes;
-    long long used = own ? s[i].counted : s[0].counted + s[1].counted;
+    long long used = sbx__counts(b, i);
     if (cap < 0) return SBX_MAX_BYTES;
     if (b->cfg.truncate_output == SBX_KEEP_LAST && !sbx__is_streamed(b, i)) cap = 0;
     if (b->cfg.truncate_output == SBX_KEEP_ENDS && !sbx__is_streamed(b, i)) cap /= 2;
@@ -2808,16 +2923,26 @@ static void sbx__end_stream(sbx *b, int k) {
     b->look_step = 50;
 }
 
-/* Reads what is there, at most about one full pipe, so that no stream starves the other. */
+/* Reads what is there, at most about one full pipe, so that no stream starves the other. A reader
+   that has taken everything and asks for more gets what the cap allows. It is about to take that,
+   too: the rest waits in the pipe for the next poll. */
 static void sbx__read(sbx *b, int k) {
     size_t budget = b->state < SBX__LEAVING ? SBX__BIG_PIPE : 16 * SBX__BIG_PIPE, room;
     int i = k - SBX__OUT, kind;
     sbx__stream *s = &b->stream[i];
+    int patient = b->asked & 1u << k && !b->pressed;
     char spare[SBX__PAGE];
+    b->rest &= ~(1u << k);
     while (b->fd[k] >= 0) {
         char *place = sbx__place(b, i, spare, &room, &kind);
+        long long left = patient ? sbx__left(b, i) : SBX_MAX_BYTES;
         ssize_t n;
+        if (left < SBX__PAGE && sbx__counts(b, i) > 0) {
+            b->rest |= 1u << k;
+            return;
+        }
         if (room > budget && budget >= SBX__PAGE) room = budget;
+        if ((long long)room > left && left >= SBX__PAGE) room = (size_t)left;
         n = read(b->fd[k], place, room);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) return;
@@ -3048,16 +3173,18 @@ static int sbx__is_empty(sbx *b, long long now) {
 
 /* Then read what is still in the pipes, and let go of them. */
 static void sbx__clear(sbx *b, long long now) {
-    int k, empty = sbx__is_empty(b, now);
+    int k, empty = b->emptied || sbx__is_empty(b, now);
     if (!empty && now < b->stuck_at) {
         b->look_at = now + b->look_step;
         if (b->look_step < SBX__LOOK) b->look_step *= 2;
         return;
     }
     if (!empty) b->seen.saw |= SBX_SAW_STUCK;
+    b->emptied = 1;
 
     sbx__read(b, SBX__OUT);
     sbx__read(b, SBX__ERR);
+    if (b->rest) return;
     sbx__read_report(b);
     for (k = 0; k < SBX__FDS; k++)
         if (k != SBX__CANCEL && k != SBX__EXIT) sbx__drop(b, k);
@@ -3106,7 +3233,9 @@ static void sbx__stop_running(sbx *b, unsigned reason, long long now) {
 
 static void sbx__answer(sbx *b, long long now) {
     unsigned long long what = 0;
-    int kill_it = 0, cancelled = b->cfg.stop && *b->cfg.stop;
+    int unheard = b->unheard, kill_it = unheard == 2;
+    int cancelled = unheard || (b->cfg.stop && *b->cfg.stop);
+    if (unheard) b->unheard = 0;
     while (b->fd[SBX__CANCEL] >= 0 && read(b->fd[SBX__CANCEL], &what, sizeof what) > 0) {
         cancelled = 1;
         if (what >= SBX__KNOCK_KILL) kill_it = 1;
@@ -3153,7 +3282,7 @@ static void sbx__turn(sbx *b, unsigned ready, long long now) {
 
     if (b->state == SBX__RUNNING && (ready & 1u << SBX__EXIT || now >= b->look_at))
         sbx__check_end(b, ready, now);
-    if (b->state <= SBX__LINGERING && (ready & 1u << SBX__CANCEL || b->cfg.stop))
+    if (b->state <= SBX__LINGERING && (ready & 1u << SBX__CANCEL || b->unheard || b->cfg.stop))
         sbx__answer(b, now);
     if (b->state == SBX__RUNNING) sbx__on_time(b, now);
     if (b->state == SBX__LINGERING && now >= b->wing_at) sbx__on_wing(b, now);
@@ -3166,7 +3295,7 @@ static void sbx__turn(sbx *b, unsigned ready, long long now) {
 
 /* When the box needs a turn although no descriptor calls for one. */
 static long long sbx__wake(const sbx *b) {
-    long long at = b->look_at;
+    long long at = b->unheard && b->state <= SBX__LINGERING ? 0 : b->look_at;
     if (b->kill_at < at) at = b->kill_at;
     if (b->state == SBX__LINGERING && b->wing_at < at) at = b->wing_at;
     if (b->state != SBX__RUNNING) return at;
@@ -3227,7 +3356,7 @@ static void sbx__survey(sbx__round *w) {
         if (w->count > SBX__FEW) b->slot = i;
         if (!w->set) w->set = b->set;
         if (w->set && w->set == b->set) w->in_set++;
-        if (b->asked && sbx__readable(b)) w->called = 1;
+        if (b->asked && sbx__readable(b)) w->called = b->pressed = 1;
         if (sbx__wake(b) < w->wake) w->wake = sbx__wake(b);
         w->there++;
     }
@@ -3967,6 +4096,8 @@ static sbx_verdict sbx__conclude(sbx *b, sbx_result *r) {
     r->exit_code = b->seen.exit_code;
     r->signal = b->seen.signal;
     r->verdict = sbx_classify(&b->seen, &r->certain);
+    if (r->verdict == SBX_OUTPUT_LIMIT && (b->stream[0].failed || b->stream[1].failed))
+        r->certain = 0; /* the limit may have been the host's */
     sbx__describe(b, r);
     sbx__describe_more(b, r);
     if (b->is_call) sbx__call_result(b, r);
@@ -3980,7 +4111,7 @@ static void sbx__free_box(sbx *b) {
     if (b->cfg.contain != SBX_CONTAIN_GROUP) sbx__tree_free(b);
     if (b->cfg.policy) sbx__policy_free(b);
     if (b->cfg.cgroup) sbx__cgroup_free(b);
-    if (b->is_call) sbx__call_free(b);
+    sbx__common_free(&b->common);
     if (b->door != b->fd[SBX__CANCEL]) sbx__close(&b->door);
     for (i = 0; i < SBX__FDS; i++) sbx__drop(b, i);
     if (b->set) sbx__leave_set(b);
@@ -3991,12 +4122,7 @@ static void sbx__free_box(sbx *b) {
 
 /* ==== wing: call. A C function in a forked child, its result in memory that the host owns ==== */
 
-#define SBX__RET_AT 512 /* where ret stands in the shared pages */
-
 #if SBX__HAS_CALL
-
-/* The result is a file in memory, which only the child maps: another thread's child would inherit a
-   mapping of ours. What a function leaves is copied from there, never looked at in place. */
 
 /* ---- what rests on the insides of a libc, and what it gains ----
    Each function that is first called in a forked child costs a look-up by the dynamic linker and a
@@ -4043,24 +4169,6 @@ static void sbx__purge(FILE *file) {
 
 /* ---- the end of that paragraph ---- */
 
-/* Memory as a file. Past the host's own limit on files, filling it would raise SIGXFSZ. Behind the
-   result there is place for a failure: without a descriptor the function cannot make it longer. */
-#if SBX__LINUX
-static int sbx__call_open(size_t size) {
-    struct rlimit most;
-    int fd;
-    if (getrlimit(RLIMIT_FSIZE, &most) != 0) return -1;
-    if (most.rlim_cur < size + sizeof(sbx__failure)) return -1;
-    fd = sbx__move_up((int)syscall(SYS_memfd_create, "sbx", SBX__MFD_CLOEXEC), 5);
-    if (fd < 0) return -1;
-    if (ftruncate(fd, (off_t)size) == 0 && lseek(fd, 0, SEEK_END) == (off_t)size) return fd;
-    close(fd);
-    return -1;
-}
-#else
-static int sbx__call_open(size_t size) { return size ? -1 : -2; }
-#endif
-
 /* How large a stack the function is used to, where it gets one of its own: with a guard page. */
 static size_t sbx__call_stack(const sbx__plan *p) {
     struct rlimit now;
@@ -4071,18 +4179,11 @@ static size_t sbx__call_stack(const sbx__plan *p) {
     return (size + 2 * 65536) & ~(size_t)65535;
 }
 
-static int sbx__call_plan(sbx__plan *p, sbx *b, sbx_result *r) {
+static void sbx__call_plan(sbx__plan *p, sbx *b) {
     b->call.ret = p->call.ret;
     b->call.ret_size = p->call.ret_size;
-    b->call.size = SBX__RET_AT + p->call.ret_size;
-    b->call.file = p->call.file = sbx__call_open(b->call.size);
-
-    if (p->call.file < 0) {
-        void *all = mmap(NULL, b->call.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANON, -1, 0);
-        if (all == MAP_FAILED) return sbx__no_memory(r, "the function's result");
-        b->call.shared = p->call.shared = (sbx__shared *)all;
-    } else if (!p->in_tree && !p->handle) {
-        p->report = fcntl(p->call.file, F_DUPFD_CLOEXEC, p->low + 2); /* no pipe is needed */
+    if (p->common.file >= 0 && !p->in_tree && !p->handle) {
+        p->report = fcntl(p->common.file, F_DUPFD_CLOEXEC, p->low + 2); /* no pipe is needed */
         b->call.reports = p->report >= 0;
     }
 
@@ -4090,18 +4191,6 @@ static int sbx__call_plan(sbx__plan *p, sbx *b, sbx_result *r) {
     p->call.token = ((unsigned long long)sbx__now() << 20 ^ (unsigned long long)(size_t)b) | 1;
     b->call.token = p->call.token;
     if (p->in_tree) p->call.stack = sbx__call_stack(p);
-    return 1;
-}
-
-static sbx_step sbx__call_child(sbx__plan *p) {
-    void *(*volatile map)(void *, size_t, int, int, int, off_t) = mmap;
-    void *all;
-    if (p->call.file < 0) return SBX_STEP_NONE;
-    all = map(NULL, SBX__RET_AT + p->call.ret_size, PROT_READ | PROT_WRITE, MAP_SHARED,
-              p->call.file, 0);
-    if (all == MAP_FAILED) return SBX_STEP_MEMORY;
-    p->call.shared = (sbx__shared *)all;
-    return SBX_STEP_NONE;
 }
 
 static void sbx__flush(void) {
@@ -4155,15 +4244,20 @@ static int sbx__call_forget(const sbx_range *range) {
     return 1;
 }
 
+/* Before there are limits, which could make that fail. */
+static sbx_step sbx__call_child(sbx__plan *p) {
+    int ok = sbx__common_map(&p->common) && sbx__call_forget(p->cfg.secrets);
+    return ok ? SBX_STEP_NONE : SBX_STEP_MEMORY;
+}
+
 static int sbx__call_run(sbx__plan *p) {
     sbx__failure begun;
     int code;
-    sbx__current = p->call.shared;
+    sbx__current = p->common.mapped;
     environ = p->envp;
-    if (!sbx__call_forget(p->cfg.secrets)) sbx__quit_with(p->low, SBX_STEP_MEMORY, 0);
     if (p->handle) { /* the host waits for this word */
         memset(&begun, 0, sizeof begun);
-        if (write(p->low, &begun, sizeof begun) < 0) return 126;
+        if (write(p->low, &begun, sizeof begun) != (ssize_t)sizeof begun) return 126;
     }
     sbx__close_from(p->low); /* the report */
     sbx__call_hide();
@@ -4172,37 +4266,26 @@ static int sbx__call_run(sbx__plan *p) {
     if (SBX__PENDING(stdout)) sbx__purge(stdout);
     if (SBX__PENDING(stderr)) sbx__purge(stderr);
 
-    code = p->fn(p->call.arg, (char *)p->call.shared + SBX__RET_AT, p->call.ret_size);
+    code = p->fn(p->call.arg, (char *)sbx__current + SBX__RET_AT, p->call.ret_size);
     sbx__flush();
-    if (code == 0) p->call.shared->done = p->call.token;
+    if (code == 0) sbx__current->done = p->call.token;
     return code == 0 || (code & 255) != 0 ? code & 255 : 1;
-}
-
-/* Copies what the function left. 0 = it is not there. */
-static int sbx__call_fetch(const sbx *b, void *to, size_t from, size_t size) {
-    size_t got = 0;
-    ssize_t n = 1;
-    if (b->call.shared) return memcpy(to, (const char *)b->call.shared + from, size) != NULL;
-    errno = 0;
-    while (got < size && n > 0) {
-        n = pread(b->call.file, (char *)to + got, size - got, (off_t)(from + got));
-        if (n < 0 && errno == EINTR) n = 1;
-        else if (n > 0) got += (size_t)n;
-    }
-    return got == size;
 }
 
 static void sbx__call_failure(sbx *b) {
     sbx__failure f;
-    if (b->call.reports && sbx__call_fetch(b, &f, b->call.size, sizeof f)) b->failure = f;
+    if (b->call.reports && sbx__common_fetch(&b->common, &f, b->common.size, sizeof f))
+        b->failure = f;
 }
 
 static void sbx__call_observe(sbx *b) {
-    if (!sbx__call_fetch(b, &b->call.left, 0, sizeof b->call.left))
-        memset(&b->call.left, 0, sizeof b->call.left);
-    b->call.left.text[sizeof b->call.left.text - 1] = 0;
-    if (b->seen.exit_code != 0 || b->call.left.done != b->call.token)
-        b->seen.saw |= SBX_SAW_NO_RESULT;
+    sbx__shared *left = &b->call.left;
+    if (!sbx__common_fetch(&b->common, left, 0, sizeof *left)) {
+        memset(left, 0, sizeof *left);
+        if (errno) b->seen.saw |= SBX_SAW_BLIND;
+    }
+    left->text[sizeof left->text - 1] = 0;
+    if (b->seen.exit_code != 0 || left->done != b->call.token) b->seen.saw |= SBX_SAW_NO_RESULT;
 }
 
 static const char *sbx__call_said(const sbx *b) {
@@ -4211,7 +4294,7 @@ static const char *sbx__call_said(const sbx *b) {
 
 static void sbx__call_result(sbx *b, sbx_result *r) {
     if (r->verdict != SBX_OK || !b->call.ret_size) return;
-    if (sbx__call_fetch(b, b->call.ret, SBX__RET_AT, b->call.ret_size)) return;
+    if (sbx__common_fetch(&b->common, b->call.ret, SBX__RET_AT, b->call.ret_size)) return;
     r->verdict = SBX_NO_RESULT;
     r->evidence |= SBX_SAW_NO_RESULT;
     r->certain = errno == 0;
@@ -4223,12 +4306,21 @@ static void sbx__call_result(sbx *b, sbx_result *r) {
                  strerror(errno));
 }
 
-static void sbx__call_free(sbx *b) {
-    sbx__close(&b->call.file);
-    if (b->call.shared) munmap(b->call.shared, b->call.size);
-}
-
 /* ---- public ---- */
+
+/* While one is forgotten, the list of them has to stay what it is. */
+static int sbx__check_secrets(const sbx_range *list, sbx_result *r) {
+    size_t from = (size_t)list, to = from, i;
+    const char *why = NULL;
+    for (i = 0; list && list[i].at; i++) to = (size_t)(list + i + 2);
+    for (i = 0; list && list[i].at && !why; i++) {
+        size_t at = (size_t)list[i].at, end = at + list[i].size;
+        if (end < at) why = "at + size is past the end of memory";
+        else if (at < to && from < end) why = "the list itself is in it";
+    }
+    if (!why) return 1;
+    return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "secrets[%d]: %s", (int)i - 1, why);
+}
 
 static sbx *sbx__open_call(const sbx_config *config, const sbx__plan *kind, sbx_result *r) {
     sbx__blank(r);
@@ -4242,6 +4334,7 @@ static sbx *sbx__open_call(const sbx_config *config, const sbx__plan *kind, sbx_
                     (unsigned long)kind->call.ret_size, kind->call.ret ? "not that large" : "NULL");
         return NULL;
     }
+    if (config && !sbx__check_secrets(config->secrets, r)) return NULL;
     return sbx__open(config, kind, r);
 }
 
@@ -4285,7 +4378,7 @@ SBX_API void sbx_fail(const char *format, ...) {
 
 #else
 
-static int sbx__call_plan(sbx__plan *p, sbx *b, sbx_result *r) { return p && b && r; }
+static void sbx__call_plan(sbx__plan *p, sbx *b) { (void)p, (void)b; }
 static sbx_step sbx__call_child(sbx__plan *p) { return p ? SBX_STEP_NONE : SBX_STEP_MEMORY; }
 static int sbx__call_run(sbx__plan *p) { return p ? 126 : 0; }
 static pid_t sbx__call_fork(sbx__plan *p, int (*first)(void *)) {
@@ -4297,7 +4390,6 @@ static void sbx__call_failure(sbx *b) { (void)b; }
 static void sbx__call_observe(sbx *b) { (void)b; }
 static const char *sbx__call_said(const sbx *b) { return b ? "" : NULL; }
 static void sbx__call_result(sbx *b, sbx_result *r) { (void)b, (void)r; }
-static void sbx__call_free(sbx *b) { (void)b; }
 
 static void sbx__call_off(const sbx_config *config, sbx_result *result) {
     sbx_result ignored, *r = result ? result : &ignored;
@@ -4349,6 +4441,7 @@ typedef struct sbx__order { /* what is sent with the descriptors */
 } sbx__order;
 
 typedef struct sbx__cradle { /* the beginning of the file */
+    int born; /* the number of the new child, by the kernel */
     sbx__plan plan;
     int (*first)(void *);
     size_t where[SBX__COT_FDS]; /* which int of the file takes the descriptor of that index */
@@ -4428,7 +4521,7 @@ static void sbx__lay_fds(sbx__layout *l, const sbx__plan *p, char *pass) {
         sbx__lay_fd(l, SBX__AT(l, fd[0]) + (size_t)i * sizeof(int),
                     mode[i] == SBX_INHERIT ? i : p->fd[i]);
     for (i = 0; i < p->passed; i++) sbx__lay_fd(l, pass + (size_t)i * sizeof(int), p->pass[i]);
-    sbx__lay_fd(l, SBX__AT(l, call.file), p->call.file);
+    sbx__lay_fd(l, SBX__AT(l, common.file), p->common.file);
     sbx__lay_fd(l, SBX__AT(l, cgroup.procs), p->cgroup.procs);
     sbx__lay_fd(l, SBX__AT(l, tree.life), p->tree.life);
     sbx__lay_fd(l, SBX__AT(l, tree.null), p->tree.null);
@@ -4474,7 +4567,6 @@ static int sbx__lay_out(const sbx__plan *p, sbx__layout *l, sbx__order *order) {
     order->arg_size = p->cfg.arg_size;
     order->fds = l->fds;
     if (l->failed || l->size > SBX__COT_SIZE - SBX__COT_PLAN) return -1;
-    if (p->call.file < 0) return -1; /* the result would be a mapping of the host's */
     if (getrlimit(RLIMIT_FSIZE, &most) != 0) return -1;
     if (most.rlim_cur < order->arg_at + order->arg_size) return -1; /* else SIGXFSZ */
 
@@ -4508,11 +4600,13 @@ static void sbx__wrap(sbx__parcel *parcel, sbx__order *order) {
     parcel->head.msg_controllen = sizeof parcel->control.bytes;
 }
 
-/* The host asks. The answer is the number of its new child, or -1. */
+/* The host asks. The answer is an error, or just comes; the number of its new child stands in the
+   file, even if the nursery did not live to answer. */
 static pid_t sbx__order_child(const sbx_nursery *n, sbx__layout *l, int file, sbx__order *order) {
     struct cmsghdr *control;
     sbx__parcel parcel;
-    int answer[2] = {-1, -1}, all[SBX__COT_FDS + 2], pid = 0;
+    sbx__common cradle;
+    int answer[2] = {-1, -1}, all[SBX__COT_FDS + 2], error = 0, born = 0;
     size_t size = (size_t)(l->fds + 2) * sizeof(int);
     ssize_t sent = -1;
     if (!sbx__pipe(&answer[0], &answer[1], 3)) return -1;
@@ -4531,12 +4625,15 @@ static pid_t sbx__order_child(const sbx_nursery *n, sbx__layout *l, int file, sb
     while (sent < 0 && errno == EINTR);
     sbx__close(&answer[1]);
     if (sent == (ssize_t)sizeof *order) {
-        while (read(answer[0], &pid, sizeof pid) < 0 && errno == EINTR) {
+        memset(&cradle, 0, sizeof cradle);
+        cradle.file = file;
+        while (read(answer[0], &error, sizeof error) < 0 && errno == EINTR) {
         }
-        errno = pid < 0 ? -pid : ESRCH; /* it ended instead of answering */
+        sbx__common_fetch(&cradle, &born, offsetof(sbx__cradle, born), sizeof born);
+        errno = error ? error : ESRCH; /* it ended instead of answering */
     }
     sbx__close(&answer[0]);
-    return pid > 0 ? (pid_t)pid : -1;
+    return born > 0 ? (pid_t)born : -1;
 }
 
 static pid_t sbx__call_fork(sbx__plan *p, int (*first)(void *)) {
@@ -4590,17 +4687,32 @@ static void sbx__hatch(char *cot, const sbx__order *order, const int *fd) {
 
 /* A fork whose child is the host's. The libc's own number of the thread is renewed by the kernel,
    as its fork does it; the last two arguments of the call have no order that all machines share. */
-static pid_t sbx__fork_for_parent(void) {
-    unsigned long flags = SBX__CLONE_PARENT | SIGCHLD;
+static pid_t sbx__fork_for_parent(int *born) {
+    unsigned long flags = SBX__CLONE_PARENT | SBX__CLONE_PARENT_SETTID | SIGCHLD;
     unsigned long long address = 0;
     void *word = NULL;
     if (prctl(SBX__PR_GET_TID_ADDRESS, &address, 0, 0, 0) == 0) word = (void *)(size_t)address;
     if (word) flags |= SBX__CLONE_SETTID | SBX__CLONE_CLEARTID;
 #ifdef __s390x__
-    return (pid_t)syscall(SYS_clone, 0ul, flags, NULL, word, word);
+    return (pid_t)syscall(SYS_clone, 0ul, flags, born, word, word);
 #else
-    return (pid_t)syscall(SYS_clone, flags, 0ul, NULL, word, word);
+    return (pid_t)syscall(SYS_clone, flags, 0ul, born, word, word);
 #endif
+}
+
+/* The kernel notes the number of the child in the host's file. The child does not have that
+   mapping. Returns 0 in the child, else an error or -1. */
+static int sbx__nursery_fork(int file) {
+    void *born = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    int error = -1;
+    pid_t pid = -1;
+    if (born == MAP_FAILED) return errno;
+    if (syscall(SYS_madvise, born, sizeof(int), SBX__MADV_DONTFORK) == 0)
+        pid = sbx__fork_for_parent((int *)born);
+    if (pid == 0) return 0;
+    if (pid < 0) error = errno;
+    munmap(born, sizeof(int));
+    return error;
 }
 
 /* The nursery's life: an order, a child, the answer. It ends when the host closes the line. */
@@ -4622,11 +4734,10 @@ static void sbx__nursery_live(int line, char *cot) {
         count = control ? (int)((control->cmsg_len - CMSG_LEN(0)) / sizeof(int)) : 0;
         if (count > 0) memcpy(fd, CMSG_DATA(control), (size_t)count * sizeof(int));
         if (n == (ssize_t)sizeof order && count == order.fds + 2) {
-            answer = (int)sbx__fork_for_parent();
+            answer = sbx__nursery_fork(fd[0]);
             if (answer == 0) sbx__hatch(cot, &order, fd);
-            if (answer < 0) answer = -errno;
         } else {
-            answer = -EMFILE; /* not all descriptors came through */
+            answer = EMFILE; /* not all descriptors came through */
         }
         if (count > 1 && write(fd[1], &answer, sizeof answer) < 0) answer = 0;
         for (i = 0; i < count; i++) close(fd[i]);
@@ -5206,15 +5317,7 @@ static int *sbx__tid_word(void) {
 }
 
 /* What a function's processes, which share nothing with the host, tell it about themselves. */
-enum {
-    SBX__TOLD_INIT = 1,
-    SBX__TOLD_PID,
-    SBX__TOLD_PROC,
-    SBX__TOLD_CLOCK,
-    SBX__TOLD_NOTICE,
-    SBX__TOLD_EAR,
-    SBX__TOLD_READY
-};
+enum { SBX__TOLD_PROC = 1, SBX__TOLD_CLOCK, SBX__TOLD_NOTICE, SBX__TOLD_EAR, SBX__TOLD_READY };
 
 static void sbx__tell_host(const sbx__plan *p, int what, int value) {
     sbx__failure record;
@@ -5240,7 +5343,8 @@ static void sbx__tree_make_program(sbx__plan *p) {
 /* A function takes over the copy of the host that the entering process is, and needs a stack as
    large as it is used to, with a page below that ends it. */
 static void sbx__tree_make_function(sbx__plan *p) {
-    int flags = SBX__CLONE_VM | SBX__CLONE_PARENT, *tid = sbx__tid_word();
+    int flags = SBX__CLONE_VM | SBX__CLONE_PARENT | SBX__CLONE_PARENT_SETTID | SIGCHLD;
+    int *tid = sbx__tid_word();
     size_t size = p->fn ? p->call.stack : 4 * SBX__STACK;
     char *room = (char *)mmap(NULL, size, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_STACK, -1, 0);
@@ -5249,27 +5353,30 @@ static void sbx__tree_make_function(sbx__plan *p) {
     mprotect(room, 4096, PROT_NONE);
     syscall(SYS_set_tid_address, NULL); /* else the end of this process would clear the word */
     if (tid) flags |= SBX__CLONE_SETTID | SBX__CLONE_CLEARTID;
-    pid = clone(sbx__child, room + size, flags | SIGCHLD, p, (void *)NULL, (void *)NULL, tid);
+    pid = clone(sbx__child, room + size, flags, p, &p->common.mapped->made[p->tree.tries].pid,
+                (void *)NULL, tid);
     if (pid < 0) sbx__quit_with(p->report, SBX_STEP_SPAWN, 0);
-    sbx__tell_host(p, SBX__TOLD_PID, (int)pid);
 }
 
 /* For a program the entering process runs in the host's memory and with its descriptor table, while
    the host waits: so what it makes shows up there, a pidfd too, and no other process can use up
-   what passing descriptors needs. For a function it is a copy of the host. pid 1 and the program
-   are the host's children, not its own. */
+   what passing descriptors needs. For a function it is a copy of the host, and the kernel notes the
+   numbers of those whom it makes in memory that the host can read. pid 1 and the program are the
+   host's children, not its own. */
 static int sbx__tree_enter(void *arg) {
     sbx__plan *p = (sbx__plan *)arg;
     int own = p->tree.image >= 0 || p->tree.shell; /* pid 1 has a program of its own */
-    int flags = SBX__CLONE_PARENT | SBX__CLONE_PIDFD | SIGCHLD;
+    int flags = SBX__CLONE_PARENT | SIGCHLD, *made = &p->tree.init_fd;
     pid_t pid = -1;
+    if (p->apart && !sbx__common_map(&p->common)) sbx__quit_with(p->report, SBX_STEP_MEMORY, 0);
+    if (p->apart) made = &p->common.mapped->made[p->tree.tries].init;
+    flags |= p->apart ? SBX__CLONE_PARENT_SETTID : SBX__CLONE_PIDFD;
     if (own) flags |= SBX__CLONE_VM | SBX__CLONE_VFORK;
     if (syscall(SYS_unshare, sbx__tree_spaces(p)) == 0 && sbx__map_ids(p))
-        pid = clone(sbx__tree_init, sbx__stack_top(p), flags, p, &p->tree.init_fd);
+        pid = clone(sbx__tree_init, sbx__stack_top(p), flags, p, made);
     if (pid < 0) sbx__tree_failed(p, SBX__TREE_ENTER);
     else p->tree.init = (int)pid;
 
-    if (p->apart && p->tree.init) sbx__tell_host(p, SBX__TOLD_INIT, p->tree.init);
     if (p->apart && p->tree.failure.step) {
         errno = p->tree.failure.error;
         sbx__quit_with(p->report, SBX_STEP_CONTAIN, p->tree.failure.which);
@@ -5334,14 +5441,9 @@ static void sbx__tree_enter_program(sbx__plan *p) {
 /* One record of a function's processes. 0 = there is none now. */
 static int sbx__tree_hear(sbx__plan *p, sbx *b) {
     sbx__failure f;
-    ssize_t n;
-    do n = read(b->fd[SBX__REPORT], &f, sizeof f);
-    while (n < 0 && errno == EINTR);
-    if (n != (ssize_t)sizeof f) return 0;
+    if (sbx__get_record(b->fd[SBX__REPORT], &f) <= 0) return 0;
     if (f.step == SBX_STEP_CONTAIN) p->tree.failure = f;
     else if (f.step) b->failure = f;
-    else if (f.which == SBX__TOLD_INIT) p->tree.init = f.error;
-    else if (f.which == SBX__TOLD_PID) p->tree.pid = f.error;
     else if (f.which == SBX__TOLD_PROC) p->tree.proc = f.error;
     else if (f.which == SBX__TOLD_CLOCK) p->watch.clock = f.error;
     else if (f.which == SBX__TOLD_NOTICE) p->policy.notice = f.error;
@@ -5381,6 +5483,7 @@ static int sbx__tree_fetch(int pidfd, int number) {
 
 static void sbx__tree_enter_function(sbx__plan *p, sbx *b) {
     pid_t entering = sbx__call_fork(p, sbx__tree_enter);
+    sbx__shared shared;
     if (entering < 0) {
         b->failure.step = SBX_STEP_SPAWN;
         b->failure.error = errno;
@@ -5388,6 +5491,10 @@ static void sbx__tree_enter_function(sbx__plan *p, sbx *b) {
     }
     sbx__collect(entering, 0, NULL);
 
+    memset(&shared, 0, sizeof shared);
+    sbx__common_fetch(&b->common, &shared, 0, sizeof shared);
+    p->tree.init = shared.made[p->tree.tries].init;
+    p->tree.pid = shared.made[p->tree.tries].pid;
     while (sbx__tree_hear(p, b)) { /* all that it has said is there */
     }
     if (p->tree.init) p->tree.init_fd = sbx__open_pidfd((pid_t)p->tree.init);
@@ -5439,10 +5546,9 @@ static void sbx__tree_open_gate(sbx__plan *p, sbx *b) {
 }
 
 static pid_t sbx__tree_spawn(sbx__plan *p, sbx *b) {
-    int tries;
     sbx__tree_set_deadline(b);
     if (p->tree.image < 0 && access("/bin/sh", X_OK) == 0) p->tree.shell = "/bin/sh";
-    for (tries = 0; tries < 4; tries++) {
+    for (p->tree.tries = 0; p->tree.tries < SBX__TRIES; p->tree.tries++) {
         memset(&p->tree.failure, 0, sizeof p->tree.failure);
         if (p->apart) sbx__tree_enter_function(p, b);
         else sbx__tree_enter_program(p);
@@ -7043,6 +7149,7 @@ static void sbx__note(sbx__plan_policy *q, sbx__spot_kind kind, const char *at, 
     if (spot->at && (!link || spot->link)) return;
     q->no_memory = 1;
     SBX_FREE(spot->at);
+    SBX_FREE(spot->link);
     q->count--;
 }
 

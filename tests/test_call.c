@@ -1033,6 +1033,29 @@ UTEST(call, secrets_are_not_in_the_copy) {
     munmap(shared, size);
 }
 
+UTEST(call, secrets_that_cannot_be_forgotten_are_refused) {
+    sbx_range list[3];
+    sbx_config config = {0};
+    sbx_result result;
+    char data[100];
+    int i;
+    NEED_CALL();
+    config.secrets = list;
+    for (i = 0; i < 3; i++) {
+        list[0].at = data;
+        list[0].size = sizeof data;
+        list[1].at = i == 1 ? (char *)&list[2] : data;
+        list[1].size = i == 0 ? (size_t)-1 : 1;
+        if (i == 2) list[0].at = (char *)list - 10;
+        list[2].at = NULL;
+        EXPECT_EQ((int)SBX_NOT_STARTED,
+                  (int)sbx_call(&config, look_for_secrets, NULL, NULL, 0, &result));
+        EXPECT_EQ((int)SBX_STEP_CONFIG, (int)result.step);
+        EXPECT_STREQ("", test_lacks(result.message, i == 2 ? "secrets[0]" : "secrets[1]"));
+        EXPECT_STREQ("", test_lacks(result.message, i == 0 ? "end of memory" : "list"));
+    }
+}
+
 /* ==== Functions from a nursery ================================================================ */
 
 static int late_secret; /* set in the host after the nursery was opened */

@@ -125,6 +125,73 @@ UTEST(talk, flood_between_two_reads_meets_the_cap) {
     sbx_free(&result);
 }
 
+/* A host that takes all there is and then polls gets everything, however small the cap, although a
+ * pipe holds more than that; at the end, too. */
+UTEST(talk, prompt_reader_never_meets_the_cap) {
+    static const long long caps[] = {4096, 5000, 100000, 600000};
+    static char bytes[70000];
+    int c, mode;
+    for (c = 0; c < 4; c++)
+        for (mode = 0; mode < 3; mode++) {
+            sbx_config config = {0};
+            sbx_result result;
+            size_t at[2] = {0, 0}, flaws = 0;
+            long long n, most = 0;
+            int i, open_now = 3;
+            sbx *box;
+            config.output_bytes = caps[c];
+            if (mode == 1) config.error_bytes = 5000;
+            if (mode == 2) config.truncate_output = 1;
+            box = TALK(&config, "write", "1500000", "200000");
+            ASSERT_TRUE(box != NULL);
+            while (open_now) {
+                for (i = 0; i < 2; i++) {
+                    long long took = 0, k;
+                    sbx_stream stream = i ? SBX_STDERR : SBX_STDOUT;
+                    while ((n = sbx_read(box, stream, bytes, sizeof bytes)) > 0) {
+                        for (k = 0; k < n; k++)
+                            flaws += bytes[k] != test_pattern(at[i] + (size_t)k);
+                        at[i] += (size_t)n;
+                        took += n;
+                    }
+                    if (n < 0) open_now &= ~(1 << i);
+                    if (took > most) most = took;
+                }
+                if (open_now) sbx_poll(box, LONG_MS);
+            }
+            EXPECT_EQ((size_t)0, flaws);
+            EXPECT_EQ((size_t)1500000, at[0]);
+            EXPECT_EQ((size_t)200000, at[1]);
+            EXPECT_TRUE(most <= caps[c] || (mode == 1 && most <= 5000));
+            EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+            EXPECT_EQ(0, result.out.truncated || result.err.truncated);
+            sbx_free(&result);
+        }
+}
+
+/* One that asks and polls, and does not read, meets it. */
+UTEST(talk, who_polls_without_reading_meets_the_cap) {
+    static const char *const streams[] = {"out", "err"};
+    char ten[10];
+    int i;
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        sbx *box;
+        config.output_bytes = 100000;
+        config.grace_ms = -1;
+        box = TALK(&config, "flood", streams[i]);
+        ASSERT_TRUE(box != NULL);
+        EXPECT_EQ(0LL, sbx_read(box, SBX_STDOUT, ten, sizeof ten));
+        EXPECT_EQ(0LL, sbx_read(box, SBX_STDERR, ten, sizeof ten));
+        while (!sbx_poll(box, LONG_MS)) {
+        }
+        EXPECT_EQ((int)SBX_OUTPUT_LIMIT, (int)sbx_finish(box, &result));
+        EXPECT_EQ((size_t)100000, result.out.size + result.err.size);
+        sbx_free(&result);
+    }
+}
+
 UTEST(talk, result_has_the_rest_and_the_total) {
     sbx_config config = {0};
     sbx_result result;
