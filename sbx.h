@@ -1715,7 +1715,7 @@ static int sbx__common_open(sbx__common *c, size_t size) {
 }
 
 /* In the copy. */
-static int sbx__common_map(sbx__common *c) {
+SBX__SOMETIMES int sbx__common_map(sbx__common *c) {
     void *(*volatile map)(void *, size_t, int, int, int, off_t) = mmap;
     void *all;
     if (c->mapped) return 1;
@@ -1725,7 +1725,7 @@ static int sbx__common_map(sbx__common *c) {
 }
 
 /* In the host. 0 = it is not there (errno 0), or cannot be read. */
-static int sbx__common_fetch(const sbx__common *c, void *to, size_t from, size_t size) {
+SBX__SOMETIMES int sbx__common_fetch(const sbx__common *c, void *to, size_t from, size_t size) {
     size_t got = 0;
     int tries = 0;
     if (c->mapped) return memcpy(to, (const char *)c->mapped + from, size) != NULL;
