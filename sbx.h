@@ -841,10 +841,29 @@ typedef struct sbx__pidfd_info { /* struct pidfd_info, first version */
 #define SBX__HAS_SET 0
 #endif
 
+#ifdef __ATOMIC_RELAXED /* *cfg.stop, which another thread may have set meanwhile */
+#define SBX__LOAD(word) __atomic_load_n(word, __ATOMIC_RELAXED)
+#else
+#define SBX__LOAD(word) (*(word))
+#endif
+
 #ifdef __GNUC__
 #define SBX__SOMETIMES static __attribute__((unused)) /* by which wings are there */
 #else
 #define SBX__SOMETIMES static
+#endif
+
+/* ThreadSanitizer takes any clone for a fork and forgets the other threads, though this is their
+   memory: it then reports races that are none, or crashes. It does not know the name __clone. */
+#if defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
+#define SBX__TSAN 1
+#elif defined(__has_feature) && defined(__GLIBC__)
+#if __has_feature(thread_sanitizer)
+#define SBX__TSAN 1
+#endif
+#endif
+#ifndef SBX__TSAN
+#define SBX__TSAN 0
 #endif
 
 #ifdef __cplusplus
@@ -853,6 +872,11 @@ extern "C" {
 extern char **environ;
 #if SBX__LINUX && !defined(__cplusplus)
 int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
+#endif
+#if SBX__LINUX && SBX__TSAN
+int sbx__clone(int (*fn)(void *), void *stack, int flags, void *arg, ...) __asm__("__clone");
+#else
+#define sbx__clone clone
 #endif
 
 #define SBX__SECOND 1000000LL              /* all times inside are microseconds, monotonic */
@@ -1540,8 +1564,8 @@ static pid_t sbx__start_child(sbx__plan *p, int (*first)(void *), int *pidfd) {
     char *top = sbx__stack_top(p);
     pid_t pid;
     if (p->one_table) flags |= SBX__CLONE_FILES;
-    pid = clone(first, top, flags | SBX__CLONE_PIDFD, p, pidfd);
-    if (pid < 0 && errno == EINVAL) pid = clone(first, top, flags, p); /* qemu-user */
+    pid = sbx__clone(first, top, flags | SBX__CLONE_PIDFD, p, pidfd);
+    if (pid < 0 && errno == EINVAL) pid = sbx__clone(first, top, flags, p); /* qemu-user */
     return pid;
 }
 
@@ -2200,7 +2224,7 @@ static int sbx__find(sbx__plan *p, const char *name, const char *search, sbx_res
 
     sbx__plain(shown, sizeof shown, name);
     return sbx__refuse(r, SBX_STEP_EXEC, error,
-                       error == EACCES ? "'%s' is on PATH, but may not be run"
+                       error == EACCES ? "'%s' is on PATH, but is not executable"
                                        : "'%s' was not found on PATH",
                        shown);
 }
@@ -2644,7 +2668,7 @@ static void sbx__explain_exec(const sbx__plan *p, const sbx__failure *f, sbx_res
     struct stat st;
     int exists = stat(p->path, &st) == 0;
     if (f->error == ENOENT && exists) why = "the interpreter or loader it names is missing";
-    if (f->error == EACCES && exists) why = "it may not be run";
+    if (f->error == EACCES && exists) why = "there is no permission to execute it";
     if (f->error == EACCES && exists && S_ISDIR(st.st_mode)) why = "it is a directory";
     if (f->error == ENOEXEC) why = "no program for this machine, and no script with a #! line";
     if (f->error == ETXTBSY) why = "somebody has it open for writing";
@@ -3234,7 +3258,7 @@ static void sbx__stop_running(sbx *b, unsigned reason, long long now) {
 static void sbx__answer(sbx *b, long long now) {
     unsigned long long what = 0;
     int unheard = b->unheard, kill_it = unheard == 2;
-    int cancelled = unheard || (b->cfg.stop && *b->cfg.stop);
+    int cancelled = unheard || (b->cfg.stop && SBX__LOAD(b->cfg.stop));
     if (unheard) b->unheard = 0;
     while (b->fd[SBX__CANCEL] >= 0 && read(b->fd[SBX__CANCEL], &what, sizeof what) > 0) {
         cancelled = 1;
@@ -3394,7 +3418,7 @@ static int sbx__select_once(int top, unsigned long *const *map, const volatile i
     if (stop) {
         sigfillset(&all);
         SBX__SIGMASK(SIG_SETMASK, &all, &before);
-        if (*stop) wait = 0;
+        if (SBX__LOAD(stop)) wait = 0;
     }
     time.tv_sec = (time_t)(wait / SBX__SECOND);
     time.tv_nsec = (long)(wait % SBX__SECOND) * 1000;
@@ -5334,8 +5358,8 @@ static void sbx__tree_make_program(sbx__plan *p) {
     pid_t pid;
     p->tree.before_exec = 1;
     if (p->tree.gate[0] < 0) flags |= SBX__CLONE_VFORK;
-    pid = clone(sbx__child, sbx__stack_top(p), flags | SIGCHLD, p, &p->tree.pid_fd, (void *)NULL,
-                &p->tree.before_exec);
+    pid = sbx__clone(sbx__child, sbx__stack_top(p), flags | SIGCHLD, p, &p->tree.pid_fd,
+                     (void *)NULL, &p->tree.before_exec);
     if (pid < 0) sbx__tree_failed(p, SBX__TREE_ENTER);
     else p->tree.pid = (int)pid;
 }
@@ -5353,8 +5377,8 @@ static void sbx__tree_make_function(sbx__plan *p) {
     mprotect(room, 4096, PROT_NONE);
     syscall(SYS_set_tid_address, NULL); /* else the end of this process would clear the word */
     if (tid) flags |= SBX__CLONE_SETTID | SBX__CLONE_CLEARTID;
-    pid = clone(sbx__child, room + size, flags, p, &p->common.mapped->made[p->tree.tries].pid,
-                (void *)NULL, tid);
+    pid = sbx__clone(sbx__child, room + size, flags, p, &p->common.mapped->made[p->tree.tries].pid,
+                     (void *)NULL, tid);
     if (pid < 0) sbx__quit_with(p->report, SBX_STEP_SPAWN, 0);
 }
 
@@ -5373,7 +5397,7 @@ static int sbx__tree_enter(void *arg) {
     flags |= p->apart ? SBX__CLONE_PARENT_SETTID : SBX__CLONE_PIDFD;
     if (own) flags |= SBX__CLONE_VM | SBX__CLONE_VFORK;
     if (syscall(SYS_unshare, sbx__tree_spaces(p)) == 0 && sbx__map_ids(p))
-        pid = clone(sbx__tree_init, sbx__stack_top(p), flags, p, made);
+        pid = sbx__clone(sbx__tree_init, sbx__stack_top(p), flags, p, made);
     if (pid < 0) sbx__tree_failed(p, SBX__TREE_ENTER);
     else p->tree.init = (int)pid;
 
@@ -5428,8 +5452,8 @@ static int sbx__is_shortage(int error) {
 }
 
 static void sbx__tree_enter_program(sbx__plan *p) {
-    pid_t entering = clone(sbx__tree_enter, sbx__stack_top(p),
-                           SBX__CLONE_VM | SBX__CLONE_VFORK | SBX__CLONE_FILES, p);
+    pid_t entering = sbx__clone(sbx__tree_enter, sbx__stack_top(p),
+                                SBX__CLONE_VM | SBX__CLONE_VFORK | SBX__CLONE_FILES, p);
     if (entering < 0) sbx__tree_failed(p, SBX__TREE_ENTER);
     else sbx__collect(entering, 0, NULL);
     if (p->tree.pid == 0 && !p->tree.failure.step) { /* somebody killed it */
@@ -7707,7 +7731,8 @@ static int sbx__start_ear(sbx__plan *p) {
     if (!p->cfg.policy->kill_on_denied || p->policy.ear_image < 0) return 1;
     syscall(SYS_ioctl, p->policy.notice, SBX__SECCOMP_NOTIF_SET_FLAGS, sync);
     if (!p->cfg.policy->deny_spawn) {
-        p->policy.ear = clone(sbx__ear_child, stack + 512, flags, &p->policy, &p->policy.ear_fd);
+        p->policy.ear =
+            sbx__clone(sbx__ear_child, stack + 512, flags, &p->policy, &p->policy.ear_fd);
         return p->policy.ear > 0;
     }
 

@@ -369,7 +369,7 @@ static const char page_head[] =
     "table { border-collapse: collapse; width: 100% }\n"
     "td, th { padding: .35em .7em; text-align: left; border-bottom: 1px solid #ddd }\n"
     "td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }\n"
-    "td.note { color: #666; font-size: 13px }\n"
+    "td.note { color: #666; font-size: 13px; min-width: 16em }\n"
     "b { display: inline-block; min-width: 3em; text-align: center; border-radius: 4px;"
     " color: #fff; background: #b3261e }\n"
     "b.AC { background: #1b7f3b } b.no { background: #777 }\n"
@@ -417,9 +417,11 @@ static void write_page(const char *path) {
                 strcmp(verdict, "--") == 0 ? "no" : verdict, verdict);
         html_text(to, s->file);
         fprintf(to, "</td><td>%d/%d</td>", s->passed, all.test_count);
-        snprintf(text, sizeof text, s->time_us ? "%.0f ms" : "", (double)s->time_us / 1e3);
+        snprintf(text, sizeof text, "%.0f ms", (double)s->time_us / 1e3);
+        if (s->time_us == 0) text[0] = '\0';
         html_bar(to, (double)s->time_us, (double)all.limits.cpu_ms * 1e3, text);
-        snprintf(text, sizeof text, s->memory ? "%.1f MB" : "", (double)s->memory / 1048576);
+        snprintf(text, sizeof text, "%.1f MB", (double)s->memory / 1048576);
+        if (s->memory == 0) text[0] = '\0';
         html_bar(to, (double)s->memory, (double)all.limits.memory_bytes, text);
         fputs("<td class=\"note\">", to);
         html_text(to, s->note);
@@ -427,6 +429,18 @@ static void write_page(const char *path) {
     }
     fputs("</table></body></html>\n", to);
     if (fclose(to) != 0) die(path, strerror(errno));
+}
+
+/* Under a policy a compiler or interpreter in somebody's home (pyenv, nvm, rustup) is not there, so
+   that of the system is taken, if there is one. */
+static void system_tools_first(void) {
+    const char *path = getenv("PATH");
+    char *longer = malloc((path ? strlen(path) : 0) + 40);
+
+    if (longer == NULL) return;
+    sprintf(longer, "/usr/local/bin:/usr/bin:/bin%s%s", path ? ":" : "", path ? path : "");
+    setenv("PATH", longer, 1);
+    free(longer);
 }
 
 int main(int argc, char **argv) {
@@ -443,6 +457,7 @@ int main(int argc, char **argv) {
         else die(argv[i], "usage: judge [--jobs N] [--html FILE] [--no-policy] FOLDER");
     }
     if (folder == NULL) die("which folder?", "judge [--jobs N] [--html FILE] [--no-policy] FOLDER");
+    if (policy) system_tools_first();
     read_limits(folder, policy);
     read_tests(folder);
     read_submissions(folder);

@@ -375,6 +375,7 @@ static void *run_call(void *arg) {
         .cwd = ceiling.cwd,
     };
     sbx_result result;
+    int cancelled;
 
     sbx_clamp(&config, &ceiling);
     if (c->language) {
@@ -383,7 +384,10 @@ static void *run_call(void *arg) {
         config.command = c->text;
         sbx_run(&config, &result);
     }
-    if (!c->stop) send_answer(c, &result); /* a cancelled request gets no answer */
+    pthread_mutex_lock(&lock);
+    cancelled = c->stop;
+    pthread_mutex_unlock(&lock);
+    if (!cancelled) send_answer(c, &result); /* a cancelled request gets none */
     sbx_free(&result);
     pthread_mutex_lock(&lock);
     c->done = 1;
@@ -531,9 +535,20 @@ static int start_call(const char *id, const json *params, char *line) {
     return 1;
 }
 
+/* Its thread sees this in sbx_run, which looks again and again as long as memory is limited. */
+static void stop_call(call *c) {
+    pthread_mutex_lock(&lock);
+#ifdef __ATOMIC_RELAXED
+    __atomic_store_n(&c->stop, 1, __ATOMIC_RELAXED);
+#else
+    c->stop = 1;
+#endif
+    pthread_mutex_unlock(&lock);
+}
+
 static void cancel_call(const char *id) {
     for (int i = 0; i < MAX_CALLS; i++)
-        if (calls[i].busy && strcmp(calls[i].id, id) == 0) calls[i].stop = 1;
+        if (calls[i].busy && strcmp(calls[i].id, id) == 0) stop_call(&calls[i]);
 }
 
 /* Without an id: nothing is ever answered. */
@@ -622,10 +637,22 @@ static void serve(void) {
         }
         look_after_calls();
     }
-    for (int i = 0; i < MAX_CALLS; i++) calls[i].stop = 1; /* nobody waits for an answer any more */
+    for (int i = 0; i < MAX_CALLS; i++) stop_call(&calls[i]); /* nobody waits for an answer now */
     for (int i = 0; i < MAX_CALLS; i++)
         if (calls[i].busy) pthread_join(calls[i].thread, NULL), free(calls[i].line);
     free(b.data);
+}
+
+/* Under a policy a compiler or interpreter in somebody's home (pyenv, nvm, rustup) is not there, so
+   that of the system is taken, if there is one. */
+static void system_tools_first(void) {
+    const char *path = getenv("PATH");
+    char *longer = malloc((path ? strlen(path) : 0) + 40);
+
+    if (longer == NULL) return;
+    sprintf(longer, "/usr/local/bin:/usr/bin:/bin%s%s", path ? ":" : "", path ? path : "");
+    setenv("PATH", longer, 1);
+    free(longer);
 }
 
 int main(int argc, char **argv) {
@@ -661,6 +688,7 @@ int main(int argc, char **argv) {
                 caps.policy_why);
         return 1;
     }
+    if (ceiling.policy) system_tools_first();
     signal(SIGTERM, on_signal);
     signal(SIGINT, on_signal);
     signal(SIGPIPE, SIG_IGN);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -89,6 +90,7 @@ typedef struct {
     int envs, reads, writes;
     const char *language, *file; /* --code */
     const char *json; /* NULL = none, "" = stdout */
+    FILE *json_file;
     int stats, quiet, direct;
 } options;
 
@@ -111,22 +113,21 @@ typedef struct {
 
 static const unit times[] = {{"ms", 1},    {"s", 1e3},    {"", 1e3}, {"m", 6e4},
                              {"h", 3.6e6}, {"d", 8.64e7}, {NULL, 0}};
-static const unit sizes[] = {{"", 1},     {"B", 1},       {"K", 1024},      {"KiB", 1024},
-                             {"kB", 1e3}, {"KB", 1e3},    {"M", 1 << 20},   {"MiB", 1 << 20},
-                             {"MB", 1e6}, {"G", 1 << 30}, {"GiB", 1 << 30}, {"GB", 1e9},
-                             {NULL, 0}};
+static const unit sizes[] = {{"", 1},        {"B", 1},         {"K", 1024},      {"KiB", 1024},
+                             {"KB", 1e3},    {"M", 1 << 20},   {"MiB", 1 << 20}, {"MB", 1e6},
+                             {"G", 1 << 30}, {"GiB", 1 << 30}, {"GB", 1e9},      {NULL, 0}};
 static const unit counts[] = {{"", 1}, {NULL, 0}};
 
-/* "1.5m" in the units of the table. A number, then a unit, and nothing else. */
+/* "1.5m" in the units of the table. A number, then a unit in any case, and nothing else. */
 static long long number(const char *name, const char *text, const unit *u, const char *wanted) {
     size_t digits = strspn(text, "0123456789.");
     char *end;
     double value;
 
     if (strcmp(text, "none") == 0) return SBX_UNLIMITED;
-    if (!isdigit((unsigned char)text[0])) fail_value(name, text, wanted);
+    if (!isdigit((unsigned char)text[text[0] == '.'])) fail_value(name, text, wanted);
     value = strtod(text, &end);
-    while (u->name && strcmp(u->name, text + digits) != 0) u++;
+    while (u->name && strcasecmp(u->name, text + digits) != 0) u++;
     if (end != text + digits || u->name == NULL) fail_value(name, text, wanted);
     value *= u->factor;
     if (value < 1) fail_value(name, text, "is too little; \"none\" is no limit");
@@ -226,6 +227,18 @@ static int set_flag(options *o, const char *name) {
     return 1;
 }
 
+/* Under a policy a compiler or interpreter in somebody's home (pyenv, nvm, rustup) is not there, so
+   that of the system is taken, if there is one. */
+static void system_tools_first(void) {
+    const char *path = getenv("PATH");
+    char *longer = malloc((path ? strlen(path) : 0) + 40);
+
+    if (longer == NULL) fail("no memory", "");
+    sprintf(longer, "/usr/local/bin:/usr/bin:/bin%s%s", path ? ":" : "", path ? path : "");
+    setenv("PATH", longer, 1);
+    free(longer);
+}
+
 static void finish_options(options *o, char **rest) {
     sbx_config *c = &o->config;
 
@@ -241,6 +254,9 @@ static void finish_options(options *o, char **rest) {
     o->policy.read = o->read;
     o->policy.write = o->write;
     if (o->reads || o->writes || o->policy.allow_network) c->policy = &o->policy;
+    if (o->json) o->json_file = *o->json ? fopen(o->json, "w") : stdout;
+    if (o->json && !o->json_file) fail_value("json", o->json, strerror(errno));
+    if (o->language && c->policy) system_tools_first();
     if (c->timeout_ms == 0) c->timeout_ms = SBX_UNLIMITED;
     if (c->output_bytes == 0 && (o->json == NULL || *o->json)) c->output_bytes = SBX_UNLIMITED;
 }
@@ -253,6 +269,7 @@ static void parse(options *o, int argc, char **argv) {
     o->read = calloc(room, sizeof *o->read);
     o->write = calloc(room, sizeof *o->write);
     if (!o->env || !o->read || !o->write) fail("no memory", "");
+    if (argc > 1 && strcmp(argv[1], "-h") == 0) set_flag(o, "help");
     for (i = 1; i < argc && strncmp(argv[i], "--", 2) == 0 && argv[i][2]; i++) {
         char *name = argv[i] + 2, *value = strchr(name, '=');
 
@@ -437,13 +454,11 @@ static void report(const options *o, const screen *s, const sbx_result *r) {
 static void report_json(const options *o, const sbx_result *r) {
     size_t size = sbx_json(r, NULL, 0);
     char *text = malloc(size + 1);
-    FILE *file = *o->json ? fopen(o->json, "w") : stdout;
 
-    if (file == NULL || text == NULL) fail_value("json", o->json, strerror(errno));
+    if (text == NULL) fail("no memory", "");
     sbx_json(r, text, size + 1);
-    fprintf(file, "%s\n", text);
-    if (fflush(file) != 0) fail_value("json", o->json, strerror(errno));
-    if (file != stdout) fclose(file);
+    fprintf(o->json_file, "%s\n", text);
+    if (fflush(o->json_file) != 0) fail_value("json", o->json, strerror(errno));
     free(text);
 }
 

@@ -133,6 +133,11 @@ threads() {
     TSAN_OPTIONS=die_after_fork=0 "$BUILD/tsan/tests" '--filter=*thread*' >"$log" 2>&1 &&
         grep -q '^\[       OK \]' "$log"
     verdict "ThreadSanitizer" $?
+    options=
+    "$BUILD/examples/probe" | grep -q '^policy *yes' || options=--no-policy
+    $CC -g -O1 -fsanitize=thread -pthread -o "$out/judge" examples/judge.c >"$log" 2>&1 &&
+        "$out/judge" $options --jobs 4 examples/judge >"$log" 2>&1
+    verdict "ThreadSanitizer, the judge with four workers" $?
 }
 
 # Each language that sbx_run_code knows and that is installed here, as this user and, if that is

@@ -56,6 +56,9 @@ try 'a wrong option is 125' 125 '' 'sbxrun: there is no option --bogus*' --bogus
 try 'a wrong time is 125' 125 '' 'sbxrun: --timeout 5x: *' --timeout 5x -- true
 try 'no time at all is 125' 125 '' 'sbxrun: --timeout 0: *' --timeout 0 -- true
 try 'a time of -5 is 125' 125 '' 'sbxrun: --timeout -5: *' --timeout=-5 -- true
+try 'half a second, written shortly' 124 '' '*500 ms*' --timeout .5 -- sleep 60
+try 'units in any case' 0 '' '' --memory 64m --output 10kb --file-size 1mib -- true
+try 'a dot is no time' 125 '' 'sbxrun: --timeout .: *' --timeout . -- true
 try 'a size of 1e9 is 125' 125 '' 'sbxrun: --memory 1e9: *' --memory 1e9 -- true
 try 'half a process is 125' 125 '' 'sbxrun: --processes 1.5: *' --processes 1.5 -- true
 try 'a missing value is 125' 125 '' '*missing after --timeout*' --timeout
@@ -72,11 +75,14 @@ A=2 try '--env NAME copies' 0 'A=2' '' --env A -- sh -c 'echo "A=$A"'
 A=3 try '--inherit-env' 0 'A=3' '' --inherit-env -- sh -c 'echo "A=$A"'
 try '--json' 0 '{"verdict":"ok",*"stdout":"hi?u000a",*}' '' --json -- echo hi
 try '--json=FILE' 0 'hi' '' "--json=$tmp/json" -- echo hi
+try '--json=FILE that cannot be written is 125, and nothing runs' 125 '' 'sbxrun: --json *' \
+    "--json=$tmp/none/json" -- echo hi
 grep -q '^{"verdict":"ok"' "$tmp/json"
 verdict '--json=FILE is in the file' $?
 try '--direct' 0 'hi' '' --direct -- echo hi
 try '--direct with --output is refused' 125 '' '*--direct*' --direct --output 5 -- echo hi
 try 'a program named like an option' 127 '' '*not found*' -- --timeout
+try '-h' 0 'sbxrun *Usage: *' '' -h
 try '--version' 0 'sbxrun 1.*' '' --version
 try '--files' 0 '16' '' --files 16 -- sh -c 'ulimit -n'
 
@@ -197,6 +203,12 @@ if "$BUILD/examples/probe" | grep -q 'policy *yes' 2>/dev/null; then
     grep -q hi "$tmp/tree/file"
     verdict '--write has written' $?
     example 4 2 /etc/motd
+    mkdir "$tmp/home" # a tool of the user's own, as pyenv and nvm make them: not there in a policy
+    printf '#!/bin/sh\nexec "$0.real" "$@"\n' >"$tmp/home/sh"
+    cp /bin/sh "$tmp/home/sh.real" && chmod 755 "$tmp/home/sh"
+    printf 'echo hello\n' >"$tmp/text"
+    PATH=$tmp/home:$PATH try '--code under a policy takes the tools of the system' 0 hello '' \
+        --policy --code sh "$tmp/text"
 else
     echo 'skipped: --policy (not available here)'
 fi
