@@ -854,7 +854,8 @@ typedef struct sbx__pidfd_info { /* struct pidfd_info, first version */
 #endif
 
 /* ThreadSanitizer takes any clone for a fork and forgets the other threads, though this is their
-   memory: it then reports races that are none, or crashes. It does not know the name __clone. */
+   memory: it then reports races that are none, or crashes. It does not know the name __clone. Nor
+   does it know that a child has descriptors of its own: what a child does is not looked at. */
 #if defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
 #define SBX__TSAN 1
 #elif defined(__has_feature) && defined(__GLIBC__)
@@ -875,8 +876,15 @@ int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 #endif
 #if SBX__LINUX && SBX__TSAN
 int sbx__clone(int (*fn)(void *), void *stack, int flags, void *arg, ...) __asm__("__clone");
+void AnnotateIgnoreReadsBegin(const char *file, int line);
+void AnnotateIgnoreReadsEnd(const char *file, int line);
+void AnnotateIgnoreWritesBegin(const char *file, int line);
+void AnnotateIgnoreWritesEnd(const char *file, int line);
+#define SBX__TSAN_IGNORE(what)                                                                     \
+    (AnnotateIgnoreReads##what(__FILE__, __LINE__), AnnotateIgnoreWrites##what(__FILE__, __LINE__))
 #else
 #define sbx__clone clone
+#define SBX__TSAN_IGNORE(what) ((void)0)
 #endif
 
 #define SBX__SECOND 1000000LL              /* all times inside are microseconds, monotonic */
@@ -1564,8 +1572,10 @@ static pid_t sbx__start_child(sbx__plan *p, int (*first)(void *), int *pidfd) {
     char *top = sbx__stack_top(p);
     pid_t pid;
     if (p->one_table) flags |= SBX__CLONE_FILES;
+    SBX__TSAN_IGNORE(Begin);
     pid = sbx__clone(first, top, flags | SBX__CLONE_PIDFD, p, pidfd);
     if (pid < 0 && errno == EINVAL) pid = sbx__clone(first, top, flags, p); /* qemu-user */
+    SBX__TSAN_IGNORE(End);
     return pid;
 }
 
@@ -5452,8 +5462,11 @@ static int sbx__is_shortage(int error) {
 }
 
 static void sbx__tree_enter_program(sbx__plan *p) {
-    pid_t entering = sbx__clone(sbx__tree_enter, sbx__stack_top(p),
-                                SBX__CLONE_VM | SBX__CLONE_VFORK | SBX__CLONE_FILES, p);
+    pid_t entering;
+    SBX__TSAN_IGNORE(Begin);
+    entering = sbx__clone(sbx__tree_enter, sbx__stack_top(p),
+                          SBX__CLONE_VM | SBX__CLONE_VFORK | SBX__CLONE_FILES, p);
+    SBX__TSAN_IGNORE(End);
     if (entering < 0) sbx__tree_failed(p, SBX__TREE_ENTER);
     else sbx__collect(entering, 0, NULL);
     if (p->tree.pid == 0 && !p->tree.failure.step) { /* somebody killed it */

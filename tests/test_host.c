@@ -241,12 +241,12 @@ UTEST(pitfall, P13_children_of_the_host_are_left_to_it) {
 
 enum { IGNORED, NO_ZOMBIES, HANDLER, THREAD };
 
-static volatile int reaping;
+static pthread_mutex_t reaping = PTHREAD_MUTEX_INITIALIZER; /* locked as long as it is wanted */
 static void *reap_in_thread(void *arg) {
-    (void)arg;
-    while (reaping)
+    while (pthread_mutex_trylock(&reaping) != 0)
         if (waitpid(-1, NULL, 0) < 0) test_sleep_ms(1);
-    return NULL;
+    pthread_mutex_unlock(&reaping);
+    return arg;
 }
 
 /* The verdict is exact where the kernel keeps the status, else exact or "lost": never another. */
@@ -312,10 +312,10 @@ static const char *run_without_status(void *arg) {
     action.sa_flags = how == NO_ZOMBIES ? SA_NOCLDWAIT : 0;
     if (how != THREAD) sigaction(SIGCHLD, &action, NULL);
     if (how != THREAD) return run_all_unreaped(how);
-    reaping = 1;
+    pthread_mutex_lock(&reaping);
     TEST_MUST(pthread_create(&thread, NULL, reap_in_thread, NULL) == 0);
     flaw = run_all_unreaped(how);
-    reaping = 0;
+    pthread_mutex_unlock(&reaping);
     pthread_join(thread, NULL);
     return flaw;
 }
