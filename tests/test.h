@@ -111,6 +111,23 @@ static inline int test_has_code(void) { return TEST_HAS_CODE; }
 #define TEST_ASAN 1
 #endif
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TEST_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__) && !defined(TEST_TSAN)
+#define TEST_TSAN 1
+#endif
+
+static inline int test_is_tsan(void) {
+#ifdef TEST_TSAN
+    return 1;
+#else
+    return 0;
+#endif
+}
+
 static inline int test_is_asan(void) {
 #ifdef TEST_ASAN
     return 1;
