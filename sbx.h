@@ -164,12 +164,11 @@
 
    PLATFORMS
      Linux 5.8 and later for trees, 5.12 for a policy (in a group 5.13 and Landlock); older ones get
-     the group. macOS and the BSDs:
-     the process group; cpu_ms and memory_bytes fall back to limits of each process (`enforced`
-     tells), cpu_ms in whole seconds, and sbx_start returns late if another thread forks meanwhile
-     without exec. Windows is refused. A policy knows x86_64, i386, aarch64, arm
-     and riscv64; on i386 glibc's sockets go through a call it cannot look into: none there. A
-     nursery is for Linux.
+     the group. macOS and the BSDs get the process group: there cpu_ms (in whole seconds) and
+     memory_bytes are limits of each process, as `enforced` tells; `processes` counts all that the
+     user has, other programs too; and sbx_start returns late if another thread forks meanwhile
+     without exec. Windows is refused. A policy knows x86_64, i386, aarch64, arm and riscv64; on
+     i386 glibc's sockets go through a call it cannot look into: none there. A nursery is for Linux.
 
    MAP
      the API, to "End of the API"; then how it works, with the map of the implementation; the core,
