@@ -4639,7 +4639,7 @@ static pid_t sbx__order_child(const sbx_nursery *n, sbx__layout *l, int file, sb
     struct cmsghdr *control;
     sbx__parcel parcel;
     sbx__common cradle;
-    int answer[2] = {-1, -1}, all[SBX__COT_FDS + 2], error = 0, born = 0;
+    int answer[2] = {-1, -1}, all[SBX__COT_FDS + 2], error = 0, born = 0, tries = 0;
     size_t size = (size_t)(l->fds + 2) * sizeof(int);
     ssize_t sent = -1;
     if (!sbx__pipe(&answer[0], &answer[1], 3)) return -1;
@@ -4660,7 +4660,8 @@ static pid_t sbx__order_child(const sbx_nursery *n, sbx__layout *l, int file, sb
     if (sent == (ssize_t)sizeof *order) {
         memset(&cradle, 0, sizeof cradle);
         cradle.file = file;
-        while (read(answer[0], &error, sizeof error) < 0 && errno == EINTR) {
+        while (read(answer[0], &error, sizeof error) < 0 && tries++ < 1000) {
+            if (errno != EINTR) sbx__nap();
         }
         sbx__common_fetch(&cradle, &born, offsetof(sbx__cradle, born), sizeof born);
         errno = error ? error : ESRCH; /* it ended instead of answering */
