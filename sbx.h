@@ -1432,6 +1432,20 @@ static const char *sbx__signal_name(int number) {
     return "no name";
 }
 
+/* What was sent to the host's group while the child still belonged to it is not for the child. To
+   ignore a signal is to forget it. */
+static int sbx__pending(sigset_t *set);
+static void sbx__ignore(int number);
+static void sbx__drop_pending(int most) {
+    sigset_t set, none;
+    int i;
+    memset(&set, 0, sizeof set);
+    memset(&none, 0, sizeof none);
+    if (!sbx__pending(&set) || memcmp(&set, &none, sizeof set) == 0) return;
+    for (i = 1; i <= most; i++)
+        if (sigismember(&set, i) == 1) sbx__ignore(i);
+}
+
 /* ---- where systems differ ---- */
 
 #if SBX__LINUX
@@ -1473,11 +1487,27 @@ static int sbx__set_limit(const sbx__limit *limit) {
     return syscall(SYS_prlimit64, 0, limit->which, limit->value, NULL) == 0;
 }
 
+static int sbx__pending(sigset_t *set) {
+    return syscall(SYS_rt_sigpending, set, SBX__SIGNALS / 8L) == 0;
+}
+
+static void sbx__ignore(int number) {
+    size_t action[8]; /* the kernel's struct sigaction: the handler, on mips behind the flags */
+    memset(action, 0, sizeof action);
+#ifdef __mips__
+    action[1] = (size_t)SIG_IGN;
+#else
+    action[0] = (size_t)SIG_IGN;
+#endif
+    syscall(SYS_rt_sigaction, number, action, NULL, SBX__SIGNALS / 8L);
+}
+
 /* exec resets handlers but keeps ignored signals ignored. All go back to the default before any is
    unblocked: until exec this process may share its memory with the host. */
 static void sbx__reset_signals(int most) {
     char zero[64]; /* the kernel's struct sigaction: SIG_DFL, no flags, no mask */
     int i;
+    sbx__drop_pending(most);
     memset(zero, 0, sizeof zero);
     for (i = 1; i <= most; i++) syscall(SYS_rt_sigaction, i, zero, NULL, SBX__SIGNALS / 8L);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, zero, NULL, SBX__SIGNALS / 8L);
@@ -1646,10 +1676,14 @@ static int sbx__set_limit(const sbx__limit *limit) {
     return setrlimit(SBX__RLIMIT(limit->which), &value) == 0;
 }
 
+static int sbx__pending(sigset_t *set) { return sigpending(set) == 0; }
+static void sbx__ignore(int number) { signal(number, SIG_IGN); }
+
 static void sbx__reset_signals(int most) {
     struct sigaction standard;
     sigset_t none;
     int i;
+    sbx__drop_pending(most);
     memset(&standard, 0, sizeof standard);
     standard.sa_handler = SIG_DFL;
     for (i = 1; i <= most; i++) sigaction(i, &standard, NULL);
@@ -5658,11 +5692,22 @@ static void sbx__tree_own_proc(sbx__plan *p) {
         p->tree.proc = open("/proc", SBX__O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* The kernel wakes who waits for an exec a moment before the old memory is gone, and with it the
+   old name: /proc/1 would tell the program of the host. To compare is to wait for the exec. */
+static void sbx__tree_await_init(void) {
+#ifdef SYS_kcmp
+    long self = syscall(SYS_getpid);
+    int tries = 0;
+    while (syscall(SYS_kcmp, self, 1L, SBX__KCMP_VM, 0L, 0L) == 0 && tries++ < 1000) sbx__nap();
+#endif
+}
+
 static sbx_step sbx__tree_child(sbx__plan *p, int *which) {
     char byte;
     while (!p->apart && p->tree.gate[0] >= 0 && read(p->tree.gate[0], &byte, 1) < 0 &&
            errno == EINTR)
         ;
+    if (p->tree.image >= 0 || p->tree.shell) sbx__tree_await_init();
     if (p->cfg.policy) return sbx__policy_view(p, which);
     sbx__tree_own_proc(p);
     if (p->tree.user_ns && getuid() != 0) sbx__drop_caps(); /* exec would drop them too */

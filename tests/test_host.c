@@ -68,6 +68,53 @@ UTEST(pitfall, P11_child_starts_with_no_signal_blocked_or_ignored) {
     EXPECT_STREQ("", test_in_copy(signals_of_the_child, NULL));
 }
 
+static int no_work(void *arg, void *ret, size_t size) {
+    (void)arg, (void)ret, (void)size;
+    return 0;
+}
+
+/* Somebody signals the host's group all the time: a child belongs to it until it has a session. */
+static const char *signalled_all_the_time(void *arg) {
+    sbx_config config = {0};
+    struct sigaction action;
+    sbx_result result;
+    struct timespec pause_time = {0, 50000};
+    const char *flaw = "";
+    pid_t sender;
+    int i;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = count_pipe_signal;
+    sigaction(SIGUSR1, &action, NULL);
+    TEST_MUST(setpgid(0, 0) == 0);
+    sender = fork();
+    if (sender == 0) {
+        pid_t group = getppid();
+        setpgid(0, 0);
+        alarm(60);
+        while (kill(-group, SIGUSR1) == 0) nanosleep(&pause_time, NULL);
+        _exit(0);
+    }
+    config.contain = *(const sbx_contain *)arg;
+    config.timeout_ms = LONG_MS;
+    for (i = 0; i < 12 && !*flaw; i++) {
+        config.argv = i % 2 || !test_has_call() ? test_child_argv("exit", "0") : NULL;
+        if (config.argv) sbx_run(&config, &result);
+        else sbx_call(&config, no_work, NULL, NULL, 0, &result);
+        if (result.verdict != SBX_OK) flaw = test_text("run %d: %s", i, result.message);
+        sbx_free(&result);
+    }
+    kill(sender, SIGKILL);
+    waitpid(sender, NULL, 0);
+    return flaw;
+}
+
+UTEST(pitfall, P11_signals_of_the_hosts_group_are_not_for_the_child) {
+    sbx_contain contain;
+    for (contain = SBX_CONTAIN_AUTO; contain <= SBX_CONTAIN_GROUP;
+         contain = (sbx_contain)(contain + 1))
+        EXPECT_STREQ("", test_in_copy(signalled_all_the_time, &contain));
+}
+
 #ifdef __linux__
 static int forbid_new_processes(void) {
     static const int numbers[] = {
@@ -1170,8 +1217,7 @@ static const char *run_with_closed_streams(void *arg) {
         if (*flaw) return flaw;
         if (closed & 1 << i) /* there is nothing to inherit: say so, do not guess */
             TEST_MUST(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_CONFIG);
-        else
-            TEST_MUST(result.verdict == SBX_OK);
+        else TEST_MUST(result.verdict == SBX_OK);
         sbx_free(&result);
     }
     return "";

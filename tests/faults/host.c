@@ -400,6 +400,7 @@ static void dialogue(void) {
     use("echo", "0");
     config.in = SBX_PIPE;
     config.contain = SBX_CONTAIN_GROUP;
+    config.timeout_ms = 9000;
 
     marker(MARK_BEGIN, 0, 0, 0, 0);
     box = sbx_start(&config, &r);
@@ -409,7 +410,7 @@ static void dialogue(void) {
             written = n < 0 ? -1 : written + n;
             if (n == 0) sbx_poll(box, 10);
         }
-        for (i = 0; i < 200 && size < 6 && written == 6 && !died; i++) {
+        for (i = 0; i < 400 && size < 6 && written == 6 && !died; i++) {
             long long n = sbx_read(box, SBX_STDOUT, line + size, sizeof line - size);
             if (n > 0) size += (size_t)n;
             else died = n < 0 || sbx_poll(box, 20);
