@@ -1105,7 +1105,8 @@ typedef struct sbx__plan {           /* everything a child needs; nothing is all
     int null;
     int *pass, passed;               /* copies of pass_fds; how many */
     int low;                         /* first number behind those: the child's own use from here */
-    int report;                      /* close-on-exec: carries a sbx__failure, or just closes */
+    int report;                      /* close-on-exec: carries a sbx__failure, or just closes; */
+    sbx__failure failure;            /* ... -1: it stands here, in memory that both share */
     sbx__limit limits[SBX__LIMITS];
     int limit_count;
     long long deadline;
@@ -1608,6 +1609,17 @@ static pid_t sbx__start_child(sbx__plan *p, int (*first)(void *), int *pidfd) {
     return pid;
 }
 
+/* Has a child of this host been seen to share its memory? The next ones can say there why they
+   cannot start, and need no pipe for it. Under qemu-user and valgrind each is a copy. */
+#ifdef __ATOMIC_RELAXED
+static int sbx__seen_sharing;
+static int sbx__is_sharing(void) { return __atomic_load_n(&sbx__seen_sharing, __ATOMIC_RELAXED); }
+static void sbx__note_sharing(void) { __atomic_store_n(&sbx__seen_sharing, 1, __ATOMIC_RELAXED); }
+#else
+static int sbx__is_sharing(void) { return 0; }
+static void sbx__note_sharing(void) {}
+#endif
+
 static int sbx__open_pidfd(pid_t pid) { return (int)syscall(SBX__NR_pidfd_open, pid, 0); }
 
 /* By pidfd the kernel knows which process, or which group, is meant even if the number were in use
@@ -1707,6 +1719,8 @@ static pid_t sbx__start_child(sbx__plan *p, int (*first)(void *), int *pidfd) {
     return pid;
 }
 
+static int sbx__is_sharing(void) { return 0; }
+static void sbx__note_sharing(void) {}
 static int sbx__open_pidfd(pid_t pid) { return pid > 0 ? -1 : -2; }
 static int sbx__pidfd_signal(int pidfd, int number, unsigned flags) {
     (void)pidfd;
@@ -1761,7 +1775,7 @@ static int sbx__common_file(size_t size) {
     int fd;
     if (getrlimit(RLIMIT_FSIZE, &most) != 0) return -1;
     if (most.rlim_cur < size + sizeof(sbx__failure)) return -1;
-    fd = sbx__move_up((int)syscall(SYS_memfd_create, "sbx", SBX__MFD_CLOEXEC), 5);
+    fd = sbx__move_up((int)syscall(SYS_memfd_create, "sbx", SBX__MFD_CLOEXEC), 3);
     if (fd < 0) return -1;
     if (ftruncate(fd, (off_t)size) == 0 && lseek(fd, 0, SEEK_END) == (off_t)size) return fd;
     close(fd);
@@ -1908,8 +1922,10 @@ SBX_API sbx_verdict sbx_finish(sbx *box, sbx_result *result) {
         return verdict;
     }
 
-    sbx_poll(box, 0); /* a cancel comes before the end of input */
-    if (box->cfg.in == SBX_PIPE) sbx__drop(box, SBX__IN);
+    if (box->cfg.in == SBX_PIPE) {
+        sbx_poll(box, 0); /* a cancel comes before the end of input */
+        sbx__drop(box, SBX__IN);
+    }
     box->asked = 0;
     while (box->state != SBX__ENDED) sbx__wait(&box, 1, SBX__NEVER);
 
@@ -2417,13 +2433,13 @@ static int sbx__plan_stream(sbx__plan *p, sbx *b, int i, sbx_io mode, int fd) {
     int piped = mode == SBX_PIPE || mode == SBX_STREAM, *ours = &b->fd[i], *theirs = &p->fd[i];
     if (mode == SBX_DEFAULT && (i > 0 || p->cfg.input)) piped = 1;
     if (mode == SBX_INHERIT || mode == SBX_MERGE) return 1;
-    if (mode == SBX_FD) return (p->fd[i] = fcntl(fd, F_DUPFD_CLOEXEC, p->low + 2)) >= 0;
+    if (mode == SBX_FD) return (p->fd[i] = fcntl(fd, F_DUPFD_CLOEXEC, p->low)) >= 0;
     if (!piped && p->cfg.policy)
         return (p->fd[i] = SBX__OWN_NULL) < 0; /* not on the host's mount */
-    if (!piped) return (p->fd[i] = sbx__open_null(p->low + 2)) >= 0;
+    if (!piped) return (p->fd[i] = sbx__open_null(p->low)) >= 0;
 
-    if (i == 0 && !sbx__pipe(theirs, ours, p->low + 2)) return 0;
-    if (i != 0 && !sbx__pipe(ours, theirs, p->low + 2)) return 0;
+    if (i == 0 && !sbx__pipe(theirs, ours, p->low)) return 0;
+    if (i != 0 && !sbx__pipe(ours, theirs, p->low)) return 0;
     return sbx__nonblocking(*ours);
 }
 
@@ -2440,17 +2456,18 @@ static int sbx__plan_passed(sbx__plan *p) {
         return 0;
     }
     for (i = 0; i < count; i++) {
-        p->pass[i] = fcntl(from[i], F_DUPFD_CLOEXEC, p->low + 2);
+        p->pass[i] = fcntl(from[i], F_DUPFD_CLOEXEC, p->low);
         if (p->pass[i] < 0) return 0;
         p->passed++;
     }
     return 1;
 }
 
-/* Who fails before exec says so here. An sbx_call has a way of its own already. */
+/* Who fails before exec says so here. An sbx_call has a way of its own already, and who shares the
+   host's memory needs none. */
 static int sbx__plan_report(sbx__plan *p, sbx *b) {
-    if (p->report >= 0) return 1;
-    return sbx__pipe(&b->fd[SBX__REPORT], &p->report, p->low + 2) &&
+    if (p->report >= 0 || (!p->apart && sbx__is_sharing())) return 1;
+    return sbx__pipe(&b->fd[SBX__REPORT], &p->report, p->low) &&
            sbx__nonblocking(b->fd[SBX__REPORT]);
 }
 
@@ -2523,12 +2540,16 @@ static sbx *sbx__plan_box(sbx__plan *p, sbx_result *r) {
 /* On Linux mostly by syscall(), or through a pointer: functions that the host has not called yet
    the dynamic linker would look up in every forked child anew, for 10 us each. */
 
+static void sbx__fill_failure(sbx__failure *f, sbx_step step, int which) {
+    memset(f, 0, sizeof *f);
+    f->step = step;
+    f->error = errno;
+    f->which = which;
+}
+
 static void sbx__quit_with(int report, sbx_step step, int which) {
     sbx__failure failure;
-    memset(&failure, 0, sizeof failure);
-    failure.step = step;
-    failure.error = errno;
-    failure.which = which;
+    sbx__fill_failure(&failure, step, which);
     sbx__quit(write(report, &failure, sizeof failure) == (ssize_t)sizeof failure ? 127 : 126);
 }
 
@@ -2536,7 +2557,7 @@ static void sbx__quit_with(int report, sbx_step step, int which) {
 static sbx_step sbx__own_null(sbx__plan *p) {
     int i, wanted = 0;
     for (i = 0; i < 3; i++) wanted |= p->fd[i] == SBX__OWN_NULL;
-    if (wanted && p->null < 0) p->null = sbx__open_null(p->low + 2);
+    if (wanted && p->null < 0) p->null = sbx__open_null(p->low);
     return wanted && p->null < 0 ? SBX_STEP_IO : SBX_STEP_NONE;
 }
 
@@ -2549,8 +2570,8 @@ static sbx_step sbx__change_user(const sbx__plan *p, int *which) {
     return SBX_STEP_NONE;
 }
 
-/* Session, descriptors, directory. Every source is above the numbers that are handed out, so that
-   none is overwritten. */
+/* Session, descriptors, directory. No source is below p->low, so that none is overwritten before it
+   is handed out: the report goes to p->low last. */
 static sbx_step sbx__become(const sbx__plan *p, int *report) {
     int i;
     if (!sbx__new_session()) return SBX_STEP_SESSION;
@@ -2563,9 +2584,9 @@ static sbx_step sbx__become(const sbx__plan *p, int *report) {
     }
     for (i = 0; i < p->passed; i++)
         if (sbx__dup(p->pass[i], 3 + i, 0) < 0) return SBX_STEP_IO;
-    if (sbx__dup(*report, p->low, O_CLOEXEC) < 0) return SBX_STEP_IO;
-    *report = p->low;
-    sbx__close_from(p->low + 1);
+    if (*report >= 0 && sbx__dup(*report, p->low, O_CLOEXEC) < 0) return SBX_STEP_IO;
+    if (*report >= 0) *report = p->low;
+    sbx__close_from(*report < 0 ? p->low : p->low + 1);
 
     return p->cwd && chdir(p->cwd) != 0 ? SBX_STEP_CWD : SBX_STEP_NONE;
 }
@@ -2609,7 +2630,9 @@ static int sbx__child(void *arg) {
 
     if (!failed && p->fn) sbx__quit(sbx__call_run(p));
     if (!failed) failed = sbx__exec(p);
-    sbx__quit_with(report, failed, which);
+    if (report >= 0) sbx__quit_with(report, failed, which);
+    sbx__fill_failure(&p->failure, failed, which);
+    sbx__quit(127);
     return 0;
 }
 
@@ -2768,6 +2791,8 @@ static int sbx__has_begun(sbx__plan *p, sbx *b, sbx_result *r) {
         sbx__read_report(b);
         /* A vfork returns after exec: nobody but a copy of the host can hold the report open. */
         if (p->shares && !p->fn) sbx__drop(b, SBX__REPORT);
+        if (p->shares) sbx__note_sharing();
+        if (p->failure.step) b->failure = p->failure;
         sbx__turn(b, 1u << SBX__IN, b->started);
     }
     while (b->state != SBX__ENDED && (whole || b->fd[SBX__REPORT] >= 0) && !b->failure.step)
@@ -4250,7 +4275,7 @@ static void sbx__call_plan(sbx__plan *p, sbx *b) {
     b->call.ret = p->call.ret;
     b->call.ret_size = p->call.ret_size;
     if (p->common.file >= 0 && !p->in_tree && !p->handle) {
-        p->report = fcntl(p->common.file, F_DUPFD_CLOEXEC, p->low + 2); /* no pipe is needed */
+        p->report = fcntl(p->common.file, F_DUPFD_CLOEXEC, p->low); /* no pipe is needed */
         b->call.reports = p->report >= 0;
     }
 
@@ -4744,7 +4769,7 @@ static void sbx__hatch(char *cot, const sbx__order *order, const int *fd) {
     close(fd[0]);
     close(fd[1]);
     for (i = 0; i < order->fds; i++) {
-        int moved = sbx__move_up(fd[2 + i], c->plan.low + 2);
+        int moved = sbx__move_up(fd[2 + i], c->plan.low);
         if (moved < 0) sbx__quit_with(report, SBX_STEP_IO, 0);
         if (i == 0) report = moved;
         memcpy(cot + SBX__COT_PLAN + c->where[i], &moved, sizeof moved);
@@ -5223,25 +5248,27 @@ static void sbx__tree_set_deadline(sbx *b) {
     syscall(SYS_timerfd_settime, b->tree.timer, SBX__TFD_ABSOLUTE, when, NULL);
 }
 
-/* The descriptors of pid 1. Those that stay in the host with other numbers are b's. */
+/* The descriptors of pid 1. Those that stay in the host with other numbers are b's. pid 1 hands out
+   the numbers 3, 4 and 5 in this order, so what goes there or later must not stand there already. */
 static int sbx__tree_open(sbx__plan *p, sbx *b) {
     unsigned long chld[128 / (8 * sizeof(unsigned long)) + 1]; /* the kernel's sigset_t */
-    int least = p->low + 2;
     memset(chld, 0, sizeof chld);
     chld[(SIGCHLD - 1) / (8 * sizeof(unsigned long))] |=
         1ul << (SIGCHLD - 1) % (8 * sizeof(unsigned long));
-    if (!sbx__pipe(&p->tree.life, &b->tree.life, least)) return 0;
+    if (!sbx__pipe(&p->tree.life, &b->tree.life, 3)) return 0;
     if (!sbx__nonblocking(b->tree.life)) return 0;
-    p->tree.null = sbx__open_null(least);
+    p->tree.null = sbx__open_null(3);
     if (p->tree.null < 0) return 0;
 
-    b->tree.timer = sbx__move_up(
-        (int)syscall(SYS_timerfd_create, CLOCK_MONOTONIC, O_CLOEXEC | O_NONBLOCK), least);
+    b->tree.timer =
+        sbx__move_up((int)syscall(SYS_timerfd_create, CLOCK_MONOTONIC, O_CLOEXEC | O_NONBLOCK),
+                     SBX__INIT_TIMER + 1);
     p->tree.children = sbx__move_up(
-        (int)syscall(SYS_signalfd4, -1, chld, SBX__SIGNALS / 8L, O_CLOEXEC | O_NONBLOCK), least);
+        (int)syscall(SYS_signalfd4, -1, chld, SBX__SIGNALS / 8L, O_CLOEXEC | O_NONBLOCK),
+        SBX__INIT_CHILDREN + 1);
     if (b->tree.timer < 0 || p->tree.children < 0) return 0;
     p->tree.timer = b->tree.timer;
-    p->tree.image = sbx__open_image(least);
+    p->tree.image = sbx__open_image(SBX__INIT_IMAGE);
     return 1;
 }
 
@@ -5264,7 +5291,7 @@ static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r) {
     snprintf(p->tree.gid_map, sizeof p->tree.gid_map, "%u %u 1", (unsigned)getegid(),
              (unsigned)getegid());
     if (sbx__tree_open(p, b) && ((!p->apart && (p->cfg.processes < 0 || !p->tree.user_ns)) ||
-                                 sbx__pipe(&p->tree.gate[0], &p->tree.gate[1], p->low + 2)))
+                                 sbx__pipe(&p->tree.gate[0], &p->tree.gate[1], p->low)))
         return 1;
     return sbx__refuse(r, SBX_STEP_IO, errno, "no descriptors for the tree: %s", strerror(errno));
 }
@@ -6722,7 +6749,7 @@ static const char *sbx__cgroup_make(sbx__plan *p, sbx *b, size_t room) {
     snprintf(number, sizeof number, "%lld", cfg->processes);
     if (cfg->processes >= 0 && !sbx__cgroup_put(own, "pids.max", number)) return "pids.max";
     p->cgroup.procs = open(sbx__cgroup_file(own, "cgroup.procs", path), O_WRONLY | O_CLOEXEC);
-    p->cgroup.procs = sbx__move_up(p->cgroup.procs, p->low + 2);
+    p->cgroup.procs = sbx__move_up(p->cgroup.procs, p->low);
     return p->cgroup.procs < 0 ? "its cgroup.procs" : NULL;
 }
 
