@@ -60,6 +60,7 @@ typedef struct worker_kind {
 
 static const worker_kind workers[] = {
     {"10MB", "host", "10", "0", 0},
+    {"64MB", "host", "64", "0", 0},
     {"256MB", "host", "256", "0", 0},
     {"1GB", "host", "1024", "0", 0},
     {"2GB", "host", "2048", "0", 0},
@@ -68,12 +69,17 @@ static const worker_kind workers[] = {
     {"1cpu", "host", "10", "1", 0},
     {"user", "host", "10", "0", 1},
     {"user-1cpu", "host", "10", "1", 1},
-    {"uv", "peer_uv", "10", NULL, 0},
-    {"uv-256MB", "peer_uv", "256", NULL, 0},
-    {"glib", "peer_glib", "10", NULL, 0},
-    {"glib-256MB", "peer_glib", "256", NULL, 0},
-    {"python", "python3", "10", NULL, 0},
-    {"python-256MB", "python3", "256", NULL, 0},
+#define PEER(name, program)                                                                        \
+    {name, program, "10", NULL, 0}, {name "-64MB", program, "64", NULL, 0},                        \
+        {name "-256MB", program, "256", NULL, 0}, {                                                \
+        name "-1GB", program, "1024", NULL, 0                                                      \
+    }
+    PEER("uv", "peer_uv"),
+    PEER("glib", "peer_glib"),
+    PEER("python", "python3"),
+    PEER("go", "peer_go"),
+    PEER("rust", "peer_rust"),
+    PEER("node", "node"),
 };
 #define WORKER_COUNT (sizeof(workers) / sizeof(workers[0]))
 
@@ -162,15 +168,30 @@ static const group groups[] = {
          END,
      }},
     {"levels",
-     "what each level costs; against the loop, and against bwrap",
+     "what each level costs, and what others cost; against the loop",
      31,
      10,
      {
-         {"tree", "10MB", "run-auto", "10MB", "hand", SHOW, 0, 0},
-         {"tree, against bwrap", "10MB", "run-auto", "10MB", "bwrap", AT_MOST, 0.5, 0},
+         {"sbx_run, group", "10MB", "run", "10MB", "hand", SHOW, 0, 0},
+         {"sbx_run, tree", "10MB", "run-auto", "10MB", "hand", SHOW, 0, 0},
+         {"sbx_run, policy", "10MB", "run-policy", "10MB", "hand", SHOW, 0, 0},
+         {"timeout", "10MB", "timeout", "10MB", "hand", SHOW, 0, 0},
+         {"prlimit", "10MB", "prlimit", "10MB", "hand", SHOW, 0, 0},
+         {"minijail0 -p -v -n", "10MB", "minijail0", "10MB", "hand", SHOW, 0, 0},
+         {"bwrap --unshare-pid", "10MB", "bwrap", "10MB", "hand", SHOW, 0, 0},
+         {"bwrap --unshare-all", "10MB", "bwrap-all", "10MB", "hand", SHOW, 0, 0},
+         {"firejail", "10MB", "firejail", "10MB", "hand", SHOW, 0, 0},
+         END,
+     }},
+    {"bwrap",
+     "trees and policies against bwrap; and from a host of 2 GB",
+     31,
+     10,
+     {
+         {"tree, against --unshare-pid", "10MB", "run-auto", "10MB", "bwrap", AT_MOST, 0.5, 0},
          {"tree, 2 GB against 10 MB", "2GB", "run-auto", "10MB", "run-auto", AT_MOST, 1.2, 0},
-         {"policy", "10MB", "run-policy", "10MB", "hand", SHOW, 0, 0},
-         {"policy, against bwrap", "10MB", "run-policy", "10MB", "bwrap-all", AT_MOST, 0.4, 0},
+         {"policy, against --unshare-all", "10MB", "run-policy", "10MB", "bwrap-all", AT_MOST, 0.4,
+          0},
          {"policy, 2 GB against 10 MB", "2GB", "run-policy", "10MB", "run-policy", AT_MOST, 1.2, 0},
          END,
      }},
@@ -243,26 +264,27 @@ static const group groups[] = {
           0},
          END,
      }},
-    {"peers",
-     "a tiny program by others, host of 10 MB and 256 MB; against the loop",
-     21,
-     10,
-     {
-         {"sbx_run", "10MB", "run", "10MB", "hand", SHOW, 0, 0},
-         {"posix_spawn", "10MB", "posix_spawn", "10MB", "hand", SHOW, 0, 0},
-         {"Python subprocess.run", "python", "spawn", "10MB", "hand", SHOW, 0, 0},
-         {"libuv", "uv", "spawn", "10MB", "hand", SHOW, 0, 0},
-         {"GSubprocess", "glib", "spawn", "10MB", "hand", SHOW, 0, 0},
-         {"popen, through sh", "10MB", "popen", "10MB", "hand", SHOW, 0, 0},
-         {"fork + exec", "10MB", "fork", "10MB", "hand", SHOW, 0, 0},
-         {"sbx_run, 256 MB", "256MB", "run", "256MB", "hand", SHOW, 0, 0},
-         {"posix_spawn, 256 MB", "256MB", "posix_spawn", "256MB", "hand", SHOW, 0, 0},
-         {"Python subprocess.run, 256 MB", "python-256MB", "spawn", "256MB", "hand", SHOW, 0, 0},
-         {"libuv, 256 MB", "uv-256MB", "spawn", "256MB", "hand", SHOW, 0, 0},
-         {"GSubprocess, 256 MB", "glib-256MB", "spawn", "256MB", "hand", SHOW, 0, 0},
-         {"fork + exec, 256 MB", "256MB", "fork", "256MB", "hand", SHOW, 0, 0},
-         END,
-     }},
+#define PEERS(size, suffix)                                                                        \
+    {                                                                                              \
+        "peers-" size, "a tiny program by others, from a host of " size "; against the loop", 15,  \
+            10, {                                                                                  \
+            {"sbx_run, group", size, "run", size, "hand", SHOW, 0, 0},                             \
+                {"sbx_run, tree", size, "run-auto", size, "hand", SHOW, 0, 0},                     \
+                {"posix_spawn", size, "posix_spawn", size, "hand", SHOW, 0, 0},                    \
+                {"Rust Command", "rust" suffix, "spawn", size, "hand", SHOW, 0, 0},                \
+                {"Go os/exec", "go" suffix, "spawn", size, "hand", SHOW, 0, 0},                    \
+                {"Python subprocess.run", "python" suffix, "spawn", size, "hand", SHOW, 0, 0},     \
+                {"GSubprocess", "glib" suffix, "spawn", size, "hand", SHOW, 0, 0},                 \
+                {"popen, through sh", size, "popen", size, "hand", SHOW, 0, 0},                    \
+                {"libuv", "uv" suffix, "spawn", size, "hand", SHOW, 0, 0},                         \
+                {"node spawnSync", "node" suffix, "spawn", size, "hand", SHOW, 0, 0},              \
+                {"fork + exec", size, "fork", size, "hand", SHOW, 0, 0}, END,                      \
+        }                                                                                          \
+    }
+    PEERS("10MB", ""),
+    PEERS("64MB", "-64MB"),
+    PEERS("256MB", "-256MB"),
+    PEERS("1GB", "-1GB"),
 };
 #define GROUP_COUNT (sizeof(groups) / sizeof(groups[0]))
 
@@ -291,11 +313,12 @@ static void exec_worker(const worker_kind *w) {
     char program[512], script[512], tiny[512], bare[512];
 
     snprintf(program, sizeof program, "%s/%s", directory, w->program);
-    snprintf(script, sizeof script, "%s/peer_python.py", directory);
+    snprintf(script, sizeof script, "%s/%s", directory,
+             strcmp(w->program, "node") == 0 ? "peer_node.js" : "peer_python.py");
     snprintf(tiny, sizeof tiny, "%s/tiny", directory);
     snprintf(bare, sizeof bare, "%s/bare", directory);
-    if (strcmp(w->program, "python3") == 0)
-        execlp("python3", "python3", script, w->megabytes, tiny, (char *)NULL);
+    if (strcmp(w->program, "python3") == 0 || strcmp(w->program, "node") == 0)
+        execlp(w->program, w->program, script, w->megabytes, tiny, (char *)NULL);
     else if (w->cpus != NULL)
         execl(program, program, w->megabytes, w->cpus, tiny, bare, (char *)NULL);
     else execl(program, program, w->megabytes, tiny, (char *)NULL);

@@ -37,7 +37,7 @@ static char *const *tiny_with(const char *mode, const char *value) {
     return tiny_argv;
 }
 
-/* ---- by hand: the least that runs a program and collects two streams --------------------- */
+/* ---- by hand: the least that runs a program and collects two streams ------------------------- */
 
 typedef struct hand {
     char *const *argv;
@@ -126,19 +126,56 @@ static double hand_echo(void) {
     return hand_collect(echo_argv);
 }
 
-/* bubblewrap, started by the same loop. */
-static double hand_bwrap_with(const char *unshare, const char *bind) {
-    char *argv[] = {(char *)"/usr/bin/bwrap", (char *)unshare, (char *)bind, (char *)"/",
-                    (char *)"/",              tiny,            NULL};
-    return access(argv[0], X_OK) == 0 ? hand_collect(argv) : -2;
+/* A command that starts the program, found on PATH and started by the same loop. */
+static double hand_through(const char *const *words) {
+    static const char *const places[] = {"/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/",
+                                         "/usr/local/bin/"};
+    char path[64], *argv[12];
+    size_t i, n = 0;
+
+    for (i = 0; i < sizeof places / sizeof places[0]; i++) {
+        snprintf(path, sizeof path, "%s%s", places[i], words[0]);
+        if (access(path, X_OK) == 0) break;
+    }
+    if (i == sizeof places / sizeof places[0]) return -2;
+    argv[n++] = path;
+    while (words[n] != NULL) {
+        argv[n] = (char *)words[n];
+        n++;
+    }
+    argv[n++] = tiny;
+    argv[n] = NULL;
+    return hand_collect(argv);
 }
 
 static double hand_bwrap(void) {
-    return hand_bwrap_with("--unshare-pid", "--bind");
+    static const char *const words[] = {"bwrap", "--unshare-pid", "--bind", "/", "/", NULL};
+    return hand_through(words);
 }
 
 static double hand_bwrap_all(void) {
-    return hand_bwrap_with("--unshare-all", "--ro-bind");
+    static const char *const words[] = {"bwrap", "--unshare-all", "--ro-bind", "/", "/", NULL};
+    return hand_through(words);
+}
+
+static double hand_timeout(void) {
+    static const char *const words[] = {"timeout", "10", NULL};
+    return hand_through(words);
+}
+
+static double hand_prlimit(void) {
+    static const char *const words[] = {"prlimit", "--core=0", "--nofile=64", NULL};
+    return hand_through(words);
+}
+
+static double hand_firejail(void) {
+    static const char *const words[] = {"firejail", "--quiet", "--noprofile", NULL};
+    return hand_through(words);
+}
+
+static double hand_minijail(void) {
+    static const char *const words[] = {"minijail0", "-p", "-v", "-n", NULL};
+    return hand_through(words);
 }
 
 /* Nothing but the program: no pipes, nothing collected. */
@@ -201,7 +238,7 @@ static double hand_capture_1g(void) {
     return hand_capture_of("1024", 1u << 30);
 }
 
-/* ---- the ways of the C library ----------------------------------------------------------- */
+/* ---- the ways of the C library --------------------------------------------------------------- */
 
 static int collect(int out, int err) {
     struct pollfd fds[2] = {{out, POLLIN, 0}, {err, POLLIN, 0}};
@@ -273,7 +310,7 @@ static double popen_call(void) {
     return pclose(stream) == 0 && n == 3 ? worker_now() - start : -1;
 }
 
-/* ---- sbx.h ------------------------------------------------------------------------------- */
+/* ---- sbx.h ----------------------------------------------------------------------------------- */
 
 static sbx_config plain(const char *mode, const char *value) {
     sbx_config config;
@@ -586,7 +623,7 @@ static double poll_frames_group(void) {
     return poll_box(SBX_CONTAIN_GROUP, 1 << 30, 10, 16667);
 }
 
-/* ---- watching ------------------------------------------------------------------------------ */
+/* ---- watching -------------------------------------------------------------------------------- */
 
 /* By how many MB `count` processes, which grow as fast as they can, get past their common limit. */
 static double overshoot(const char *count) {
@@ -663,7 +700,7 @@ static double watch_200_group(void) {
     return watch_crowd(SBX_CONTAIN_GROUP);
 }
 
-/* ---- a conversation: a byte to cat and back, time per round trip -------------------------- */
+/* ---- a conversation: a byte to cat and back, time per round trip ----------------------------- */
 
 static double ping_by_hand(int session) {
     char *argv[] = {(char *)"/bin/cat", NULL};
@@ -722,7 +759,7 @@ static double ping_sbx(void) {
     return sbx_finish(box, NULL) == SBX_OK ? us : -1;
 }
 
-/* ---- a function in a child --------------------------------------------------------------- */
+/* ---- a function in a child ------------------------------------------------------------------- */
 
 static int fill(void *arg, void *ret, size_t ret_size) {
     memset(ret, *(int *)arg, ret_size);
@@ -791,7 +828,7 @@ static double call_hand(void) {
                : -1;
 }
 
-/* ---- the lower bounds: see floor.h -------------------------------------------------------- */
+/* ---- the lower bounds: see floor.h ----------------------------------------------------------- */
 
 static double floor_group_tiny(void) {
     return floor_collect(FLOOR_GROUP, tiny_with(NULL, NULL));
@@ -840,6 +877,10 @@ static const operation operations[] = {
     {"hand-quiet", hand_quiet},
     {"bwrap", hand_bwrap},
     {"bwrap-all", hand_bwrap_all},
+    {"timeout", hand_timeout},
+    {"prlimit", hand_prlimit},
+    {"firejail", hand_firejail},
+    {"minijail0", hand_minijail},
     {"hand-drain", hand_drain},
     {"hand-capture", hand_capture},
     {"hand-call", call_hand},

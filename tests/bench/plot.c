@@ -1,125 +1,189 @@
-/* What a start costs, by the size of the host: plot TINY SVG. Prints a table, and draws it. */
-#define SBX_IMPLEMENTATION
-#include "../../sbx.h"
-
-#include "median.h"
+/* Draws what bench has measured: plot RESULTS.jsonl DIRECTORY writes DIRECTORY/spawn.svg (a start,
+   by the size of the host) and DIRECTORY/levels.svg (what each level costs). Both say on which
+   machine and when that was. What was not measured is not drawn. */
+#define _GNU_SOURCE 1
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#define ROUNDS 31
-enum { FORK, GROUP, TREE, POLICY, WAYS };
-static const char *const names[] = {"fork, exec, wait by hand", "sbx_run, process group",
-                                    "sbx_run, whole tree", "sbx_run, policy"};
-static const char *const colours[] = {"#b3261e", "#1b7f3b", "#4a7dbd", "#8a5fb0"};
-static const int sizes[] = {10, 64, 256, 1024, 2048}; /* MB */
+typedef struct result {
+    char group[32], name[64];
+    double value, ratio; /* microseconds; against the loop written by hand */
+} result;
+
+enum { RESULTS = 400 };
+static result results[RESULTS];
+static int count;
+static char machine[256];
+
+/* Copies the text behind "key":" up to the next quote. */
+static int text_of(const char *line, const char *key, char *to, size_t room) {
+    char label[32];
+    const char *at;
+    size_t n;
+
+    snprintf(label, sizeof label, "\"%s\":\"", key);
+    at = strstr(line, label);
+    if (at == NULL) return 0;
+    at += strlen(label);
+    n = strcspn(at, "\"");
+    snprintf(to, room, "%.*s", (int)n, at);
+    return 1;
+}
+
+static double number_of(const char *line, const char *key) {
+    char label[32];
+    const char *at;
+
+    snprintf(label, sizeof label, "\"%s\":", key);
+    at = strstr(line, label);
+    return at != NULL ? atof(at + strlen(label)) : 0;
+}
+
+static int load(const char *path) {
+    FILE *from = fopen(path, "r");
+    char line[1024];
+
+    if (from == NULL) return 0;
+    while (fgets(line, sizeof line, from) != NULL) {
+        result *r = &results[count];
+        text_of(line, "machine", machine, sizeof machine);
+        if (count == RESULTS || !text_of(line, "group", r->group, sizeof r->group)) continue;
+        text_of(line, "name", r->name, sizeof r->name);
+        r->value = number_of(line, "value");
+        r->ratio = number_of(line, "ratio");
+        count++;
+    }
+    fclose(from);
+    return count > 0;
+}
+
+static const result *find(const char *group, const char *name) {
+    int i;
+    for (i = 0; i < count; i++)
+        if (strcmp(results[i].group, group) == 0 && strcmp(results[i].name, name) == 0)
+            return &results[i];
+    return NULL;
+}
+
+static FILE *begin(const char *directory, const char *name, int high, const char *title) {
+    char path[600];
+    FILE *to;
+
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    to = fopen(path, "w");
+    if (to == NULL) return NULL;
+    fprintf(
+        to,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 %d\" "
+        "font-family=\"sans-serif\" font-size=\"12\">\n"
+        "<rect width=\"720\" height=\"%d\" fill=\"#fff\"/>\n"
+        "<text x=\"20\" y=\"26\" font-size=\"15\">%s</text>\n"
+        "<text x=\"20\" y=\"%d\" font-size=\"10\" fill=\"#666\">%s; made by make bench</text>\n",
+        high, high, title, high - 10, machine);
+    printf("  drawn in %s\n", path);
+    return to;
+}
+
+/* ---- a start, by the size of the host --------------------------------------------------------- */
+
+static const char *const sizes[] = {"10MB", "64MB", "256MB", "1GB"};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
-static double now_us(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+static const struct {
+    const char *name, *colour;
+} series[] = {
+    {"sbx_run, group", "#1b7f3b"}, {"sbx_run, tree", "#4a7dbd"},
+    {"posix_spawn", "#999"},       {"Rust Command", "#c77c11"},
+    {"Go os/exec", "#00a0b0"},     {"Python subprocess.run", "#7a6a00"},
+    {"GSubprocess", "#8a5fb0"},    {"popen, through sh", "#555"},
+    {"libuv", "#d6459f"},          {"node spawnSync", "#444ad6"},
+    {"fork + exec", "#b3261e"},
+};
+
+static double x_of(int size) { return 70 + 420.0 * size / (SIZES - 1); }
+
+static double y_of(double us) { /* 0.3 to 300 ms, each line ten times the one below */
+    return 300 - 240 * (log10(us < 300 ? 300 : us) - log10(300)) / 3;
 }
 
-/* Microseconds for one start, from call to end; -1 = it does not work here. */
-static double start(int way, const char *tiny) {
-    static const sbx_policy nothing = {0};
-    const char *argv[] = {tiny, "quiet", NULL};
-    sbx_config cfg = {.argv = argv};
-    double before = now_us();
-    int status = 0;
+static void draw_spawn(const char *directory) {
+    FILE *to = begin(directory, "spawn.svg", 360,
+                     "Starting a tiny program, by the memory that the host has in use");
+    char group[32];
+    double tick;
+    size_t s;
+    int i, shown = 0;
 
-    if (way == FORK) {
-        pid_t pid = fork();
-        if (pid == 0) {
-            execv(tiny, (char *const *)(size_t)argv);
-            _exit(127);
-        }
-        return waitpid(pid, &status, 0) == pid && status == 0 ? now_us() - before : -1;
-    }
-    cfg.contain = way == GROUP ? SBX_CONTAIN_GROUP : SBX_CONTAIN_TREE;
-    if (way == POLICY) cfg.policy = &nothing;
-    return sbx_run(&cfg, NULL) == SBX_OK ? now_us() - before : -1;
-}
-
-static void measure(const char *tiny, double us[SIZES][WAYS]) {
-    double took[WAYS][ROUNDS];
-    size_t used = 0;
-
-    for (int s = 0; s < SIZES; s++) { /* the host grows from one to the next */
-        size_t more = ((size_t)sizes[s] << 20) - used;
-        char *memory = mmap(NULL, more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        used += more;
-        if (memory != MAP_FAILED) {
-            madvise(memory, more, MADV_NOHUGEPAGE);
-            memset(memory, 1, more);
-        }
-        for (int round = 0; round < ROUNDS;
-             round++) /* interleaved: all of them have the same noise */
-            for (int way = 0; way < WAYS; way++) took[way][round] = start(way, tiny);
-        printf("  host of %4d MB", sizes[s]);
-        for (int way = 0; way < WAYS; way++) {
-            us[s][way] = memory == MAP_FAILED ? -1 : median(took[way], ROUNDS);
-            if (us[s][way] < 0) printf("  %10s", "-");
-            else printf("  %7.0f us", us[s][way]);
-        }
-        printf("\n");
-    }
-}
-
-#define LEFT 60.0
-#define TOP 50.0
-#define WIDE 420.0
-#define HIGH 240.0
-static double x_of(int s) { return LEFT + WIDE * s / (SIZES - 1); }
-static double y_of(double us) { /* 0.1 ms to 1 s, each step ten times the one below */
-    double up = (log10(us < 100 ? 100 : us) - 2) / 4;
-    return TOP + HIGH - HIGH * (up > 1 ? 1 : up);
-}
-
-static void draw(FILE *to, double us[SIZES][WAYS]) {
-    fprintf(to,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 700 340\" "
-            "font-family=\"sans-serif\" font-size=\"12\">\n"
-            "<rect width=\"700\" height=\"340\" fill=\"#fff\"/>\n"
-            "<text x=\"60\" y=\"28\" font-size=\"15\">Starting a program, by the memory that the "
-            "host has in use (median of %d)</text>\n",
-            ROUNDS);
-    for (double tick = 100; tick < 2e6; tick *= 10)
+    if (to == NULL) return;
+    for (tick = 1000; tick < 2e5; tick *= 10)
         fprintf(to,
-                "<path d=\"M%.0f %.1fh%.0f\" stroke=\"#ddd\"/><text x=\"52\" y=\"%.1f\" "
+                "<path d=\"M70 %.1fh420\" stroke=\"#ddd\"/><text x=\"62\" y=\"%.1f\" "
                 "text-anchor=\"end\">%g ms</text>\n",
-                LEFT, y_of(tick), WIDE, y_of(tick) + 4, tick / 1000);
-    for (int s = 0; s < SIZES; s++)
-        fprintf(to, "<text x=\"%.0f\" y=\"312\" text-anchor=\"middle\">%d MB</text>\n", x_of(s),
-                sizes[s]);
-    for (int way = 0; way < WAYS; way++) {
-        fprintf(to, "<path fill=\"none\" stroke-width=\"2\" stroke=\"%s\" d=\"", colours[way]);
-        for (int s = 0, pen = 0; s < SIZES; s++)
-            if (us[s][way] >= 0)
-                fprintf(to, "%c%.1f %.1f", pen++ ? 'L' : 'M', x_of(s), y_of(us[s][way]));
+                y_of(tick), y_of(tick) + 4, tick / 1000);
+    for (i = 0; i < SIZES; i++)
+        fprintf(to, "<text x=\"%.0f\" y=\"322\" text-anchor=\"middle\">%s</text>\n", x_of(i),
+                sizes[i]);
+    for (s = 0; s < sizeof series / sizeof series[0]; s++) {
+        int pen = 0;
+        for (i = 0; i < SIZES; i++) {
+            const result *r;
+            snprintf(group, sizeof group, "peers-%s", sizes[i]);
+            r = find(group, series[s].name);
+            if (r == NULL) continue;
+            if (pen == 0)
+                fprintf(to, "<path fill=\"none\" stroke-width=\"2\" stroke=\"%s\" d=\"",
+                        series[s].colour);
+            fprintf(to, "%c%.1f %.1f", pen++ ? 'L' : 'M', x_of(i), y_of(r->value));
+        }
+        if (pen == 0) continue;
         fprintf(to,
-                "\"/><path d=\"M500 %dh16\" stroke-width=\"3\" stroke=\"%s\"/>"
-                "<text x=\"522\" y=\"%d\">%s</text>\n",
-                70 + 22 * way, colours[way], 74 + 22 * way, names[way]);
+                "\"/><path d=\"M520 %dh16\" stroke-width=\"3\" stroke=\"%s\"/>"
+                "<text x=\"542\" y=\"%d\">%s</text>\n",
+                64 + 20 * shown, series[s].colour, 68 + 20 * shown, series[s].name);
+        shown++;
     }
     fprintf(to, "</svg>\n");
+    fclose(to);
+}
+
+/* ---- what each level costs -------------------------------------------------------------------- */
+
+static void draw_levels(const char *directory) {
+    int i, row = 0, rows = 0;
+    double most = 1;
+    FILE *to;
+
+    for (i = 0; i < count; i++)
+        if (strcmp(results[i].group, "levels") == 0) {
+            rows++;
+            if (results[i].ratio > most) most = results[i].ratio;
+        }
+    if (rows == 0) return;
+    to = begin(directory, "levels.svg", 80 + 24 * rows,
+               "Running a tiny program, times a loop written by hand");
+    if (to == NULL) return;
+    for (i = 0; i < count; i++) {
+        const result *r = &results[i];
+        int y = 44 + 24 * row;
+        if (strcmp(r->group, "levels") != 0) continue;
+        fprintf(to,
+                "<text x=\"190\" y=\"%d\" text-anchor=\"end\">%s</text>"
+                "<rect x=\"200\" y=\"%d\" width=\"%.1f\" height=\"16\" fill=\"%s\"/>"
+                "<text x=\"%.1f\" y=\"%d\">%.2f (%.2f ms)</text>\n",
+                y + 13, r->name, y, 380 * r->ratio / most,
+                strncmp(r->name, "sbx", 3) == 0 ? "#1b7f3b" : "#999", 208 + 380 * r->ratio / most,
+                y + 13, r->ratio, r->value / 1000);
+        row++;
+    }
+    fprintf(to, "</svg>\n");
+    fclose(to);
 }
 
 int main(int argc, char **argv) {
-    double us[SIZES][WAYS];
-    FILE *to;
-
-    if (argc != 3) return 2;
-    printf("\nplot: a start, by the size of the host: fork; process group; tree; policy\n");
-    measure(argv[1], us);
-    to = fopen(argv[2], "w");
-    if (to == NULL) return 1;
-    draw(to, us);
-    printf("  drawn in %s\n", argv[2]);
-    return fclose(to) != 0;
+    if (argc != 3 || !load(argv[1])) return 1;
+    if (find("peers-10MB", series[0].name) != NULL) draw_spawn(argv[2]);
+    draw_levels(argv[2]);
+    return 0;
 }

@@ -19,7 +19,7 @@ $CC $flags -static -nostdlib -fno-stack-protector -o "$to/bare" "$from/bare.c" 2
     echo "bench: no program without libc on this machine, its lines are skipped"
 $CC $flags -o "$to/host" "$from/host.c"
 $CC $flags -o "$to/bench" "$from/bench.c"
-cp "$from/peer_python.py" "$to/"
+cp "$from/peer_python.py" "$from/peer_node.js" "$to/"
 
 build_peer() { # NAME PACKAGE
     rm -f "$to/$1"
@@ -30,6 +30,13 @@ build_peer() { # NAME PACKAGE
 }
 build_peer peer_uv libuv
 build_peer peer_glib gio-2.0
+rm -f "$to/peer_go" "$to/peer_rust"
+if command -v go 2>&1 >/dev/null; then
+    GOFLAGS= GO111MODULE=off GOCACHE="$to/go" go build -o "$to/peer_go" "$from/peer_go.go" || true
+fi
+if command -v rustc 2>&1 >/dev/null; then
+    rustc -O -o "$to/peer_rust" "$from/peer_rust.rs" || true
+fi
 
 $CC $flags -o "$to/plot" "$from/plot.c" -lm
 
@@ -38,8 +45,6 @@ case " $* " in
 "  " | *" cost "*) BUILD=build CC="$CC" sh tests/cost/run.sh --print && echo ;; # calls by kind
 esac
 [ "$*" = cost ] && exit
-[ "$*" = plot ] || "$to/bench" "$to" "$@" || status=$?
-case " $* " in
-"  " | *" plot "*) "$to/plot" "$to/tiny" "$to/spawn.svg" || status=1 ;; # all groups, or this one
-esac
+"$to/bench" "$to" "$@" || status=$?
+"$to/plot" "$to/results.jsonl" "$to" || status=1
 exit $status

@@ -21,7 +21,7 @@ static void *count_realloc(void *block, size_t size);
 #include <stdio.h>
 #include <sys/ptrace.h>
 
-/* ---- the levels, and what each may cost ------------------------------------------------------- */
+/* ---- the levels, and what each may cost ------------------------------------------------------ */
 
 typedef enum { GROUP, LIMITS, TREE, POLICY, CALL, NURSERY, LEVELS } level;
 
@@ -36,7 +36,7 @@ static const struct {
     {"function", {76, 76}, 2, {0, 0}}, {"function, nursery", {99, 99}, 3, {0, 0}},
 };
 
-/* ---- counts, in memory that the tracer and the traced share ------------------------------------ */
+/* ---- counts, in memory that the tracer and the traced share ---------------------------------- */
 
 #define NUMBERS 512
 
@@ -163,7 +163,7 @@ static int depends(long number) {
     return 0;
 }
 
-/* ---- the host ----------------------------------------------------------------------------------- */
+/* ---- the host -------------------------------------------------------------------------------- */
 
 static int fill(void *arg, void *ret, size_t size) {
     memset(ret, *(const int *)arg, size);
@@ -217,7 +217,7 @@ static void be_host(level which, unsigned uid) {
     _exit(0);
 }
 
-/* ---- the tracer --------------------------------------------------------------------------------- */
+/* ---- the tracer ------------------------------------------------------------------------------ */
 
 typedef struct call_info { /* struct ptrace_syscall_info, its beginning */
     unsigned char op, pad[3];
@@ -260,7 +260,7 @@ static int trace(level which, unsigned uid) {
     return 0;
 }
 
-/* ---- the table ---------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static int total(int child) {
     int number, sum = 0;
