@@ -744,6 +744,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__O_PATH 010000000
 #define SBX__AT_EMPTY_PATH 0x1000
 #define SBX__AT_RECURSIVE 0x8000
+#define SBX__RESOLVE_NO_SYMLINKS 4
 #define SBX__OPEN_TREE_CLONE 1
 #define SBX__MOVE_MOUNT_FROM_FD 4 /* MOVE_MOUNT_F_EMPTY_PATH */
 #define SBX__MOUNT_RDONLY 1u
@@ -769,8 +770,9 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__MREMAP_ONTO 3 /* MREMAP_MAYMOVE, MREMAP_FIXED */
 enum { /* these numbers are the same on every architecture */
     SBX__NR_pidfd_send_signal = 424, SBX__NR_open_tree = 428, SBX__NR_move_mount = 429,
-    SBX__NR_pidfd_open = 434, SBX__NR_close_range = 436, SBX__NR_pidfd_getfd = 438,
-    SBX__NR_epoll_pwait2 = 441, SBX__NR_mount_setattr = 442, SBX__NR_landlock_create_ruleset = 444,
+    SBX__NR_pidfd_open = 434, SBX__NR_close_range = 436, SBX__NR_openat2 = 437,
+    SBX__NR_pidfd_getfd = 438, SBX__NR_epoll_pwait2 = 441, SBX__NR_mount_setattr = 442,
+    SBX__NR_landlock_create_ruleset = 444,
     SBX__NR_landlock_add_rule = 445, SBX__NR_landlock_restrict_self = 446
 };
 #if defined(__x86_64__) && !defined(__ILP32__)
@@ -1062,7 +1064,7 @@ typedef struct sbx__spot {          /* what stands in the root directory of a bo
     int named, program;              /* by the policy, or as the program: held by fd */
     int there;                       /* something around it has this path already */
     int fd;
-    dev_t device;
+    dev_t device;                    /* it is on; or, of a device, its own number */
     ino_t inode;
 } sbx__spot;
 
@@ -1071,6 +1073,7 @@ typedef struct sbx__plan_policy {
     int count, used, room;           /* those from `used` on are not needed */
     int no_memory;
     int whole, proc;                 /* "/" of the host is the first spot; it sees a /proc */
+    int nodes;                       /* devices can be made; else the host's are attached */
     char *home, *tmp;                /* "HOME=...", "TMPDIR=..." */
     char options[80];                /* of its tmpfs */
     int ruleset;                     /* Landlock; -1 = none */
@@ -6892,8 +6895,8 @@ static const char *const sbx__system[] = {
     "/", "usr", "bin", "sbin", "lib", "lib64", "lib32", "libx32", "opt", "nix/store", "gnu/store",
     "sys/devices/system/cpu",
     "/etc/", "ld.so.cache", "ld-musl-x86_64.path", "ld-musl-aarch64.path", "alternatives",
-    "passwd", "group", "nsswitch.conf", "localtime", "timezone", "os-release", "mime.types",
-    "gitconfig", "fonts", "ssl/openssl.cnf", "pki/tls/openssl.cnf", "java", "java-8-openjdk",
+    "passwd", "group", "nsswitch.conf", "localtime", "os-release", "gitconfig", "fonts",
+    "ssl/openssl.cnf", "pki/tls/openssl.cnf", "java", "java-8-openjdk",
     "java-11-openjdk", "java-17-openjdk", "java-21-openjdk", "java-25-openjdk", NULL};
 static const char *const sbx__network[] = { /* and these, if it is allowed */
     "/etc/", "hosts", "host.conf", "resolv.conf", "gai.conf", "services", "protocols",
@@ -7322,6 +7325,39 @@ static int sbx__walk_step(sbx__plan_policy *q, sbx__walk *w) {
     return error;
 }
 
+/* All of the way at once, where there is no symlink and no dot on it. 0 = it has to be walked. */
+static int sbx__walk_at_once(sbx__plan_policy *q, sbx__walk *w) {
+    size_t used = strlen(w->real), skip = strspn(w->rest, "/"), size = strlen(w->rest + skip), i;
+    unsigned long long how[3]; /* struct open_how: flags, mode, resolve */
+    char *added = w->real + used;
+    struct stat st;
+    int next;
+    if (size == 0 || used + size + 2 > sizeof w->real) return 0;
+    if (w->rest[skip] == '.' || strstr(w->rest, "/.") || strstr(w->rest + skip, "//")) return 0;
+    how[0] = SBX__O_PATH | O_CLOEXEC;
+    how[1] = 0;
+    how[2] = SBX__RESOLVE_NO_SYMLINKS;
+    next = (int)syscall(SBX__NR_openat2, w->at, w->rest + skip, how, sizeof how);
+    if (next < 0 || fstat(next, &st) != 0) {
+        sbx__close(&next);
+        return 0;
+    }
+
+    if (used) *added++ = '/';
+    memcpy(added, w->rest + skip, size + 1);
+    if (added[size - 1] == '/') added[--size] = 0;
+    for (i = 0; i <= size; i++) { /* the directories on the way, and what it leads to */
+        if (added[i] != '/' && (i < size || !S_ISDIR(st.st_mode))) continue;
+        added[i] = 0;
+        sbx__note(q, SBX__SPOT_DIR, w->real, NULL);
+        if (i < size) added[i] = '/';
+    }
+    close(w->at);
+    w->at = next;
+    w->rest[0] = 0;
+    return 1;
+}
+
 /* Follows a path as the kernel would, from the root or from where the walk is, and notes what it
    passes: these directories and symlinks the box gets, too. Whatever happens to the path later,
    w->at is what it led to. */
@@ -7336,6 +7372,7 @@ static int sbx__walk_path(sbx__plan_policy *q, sbx__walk *w, const char *path) {
     if (strlen(path) >= sizeof w->rest) error = ENAMETOOLONG;
     else strcpy(w->rest, path);
     w->links = 0;
+    if (!error && sbx__walk_at_once(q, w)) return 1;
     while (!error && *w->rest) error = sbx__walk_step(q, w);
     if (error) errno = error;
     return !error;
@@ -7438,6 +7475,16 @@ static void sbx__allow_system_path(sbx__plan *p, int dir, const char *name, unsi
     close(fd);
 }
 
+static void sbx__note_system(sbx__plan_policy *q, sbx__spot_kind kind, const char *at,
+                             const struct stat *st) {
+    sbx__spot *spot;
+    sbx__note(q, kind, at, NULL);
+    if (q->no_memory) return;
+    spot = &q->spots[q->count - 1];
+    spot->file = !S_ISDIR(st->st_mode);
+    if (S_ISCHR(st->st_mode)) spot->device = st->st_rdev;
+}
+
 /* One of the system's paths, from the directory where the walk `dir` is. Most are plain names, and
    links into /usr, for which one look is enough. */
 static void sbx__add_system_path(sbx__plan *p, const sbx__walk *dir, const char *name,
@@ -7451,8 +7498,7 @@ static void sbx__add_system_path(sbx__plan *p, const sbx__walk *dir, const char 
     if (strlen(dir->real) + strlen(name) + 2 > sizeof w.real) return;
     strcat(strcat(strcpy(w.real, dir->real), *dir->real ? "/" : ""), name);
     if (!S_ISLNK(st.st_mode) && !strchr(name, '/')) {
-        sbx__note(q, kind, w.real, NULL);
-        if (!q->no_memory) q->spots[q->count - 1].file = !S_ISDIR(st.st_mode);
+        sbx__note_system(q, kind, w.real, &st);
         return;
     }
     if (S_ISLNK(st.st_mode) && !strchr(name, '/')) {
@@ -7467,10 +7513,8 @@ static void sbx__add_system_path(sbx__plan *p, const sbx__walk *dir, const char 
 
     strcpy(w.real, dir->real);
     w.at = fcntl(dir->at, F_DUPFD_CLOEXEC, 3);
-    if (sbx__walk_path(q, &w, name) && fstat(w.at, &st) == 0) {
-        sbx__note(q, kind, w.real, NULL);
-        if (!q->no_memory) q->spots[q->count - 1].file = !S_ISDIR(st.st_mode);
-    }
+    if (sbx__walk_path(q, &w, name) && fstat(w.at, &st) == 0)
+        sbx__note_system(q, kind, w.real, &st);
     sbx__close(&w.at);
 }
 
@@ -7637,11 +7681,12 @@ static int sbx__policy_start(sbx__plan *p, sbx_result *r) {
     sbx__walk w;
     int shows;
     w.at = -1;
-    shows = sbx__walk_from_here(q, &w, cwd ? cwd : ".") && sbx__shows(q, w.real);
+    if (cwd) shows = sbx__walk_from_here(q, &w, cwd) && sbx__shows(q, w.real);
+    else shows = getcwd(w.rest, sizeof w.rest) && w.rest[0] == '/' && sbx__shows(q, w.rest + 1);
     sbx__close(&w.at);
     p->cwd = sbx__shows(q, "tmp") ? "/tmp" : "/";
     if (shows) {
-        strcat(strcpy(p->free_text, "/"), w.real);
+        strcat(strcpy(p->free_text, "/"), cwd ? w.real : w.rest + 1);
         p->cwd = sbx__stays(p);
     }
     if (shows || !cwd) return 1;
@@ -7927,10 +7972,12 @@ static int sbx__close_quietly(int fd) {
     return -1;
 }
 
-static int sbx__set_mount(int at, const char *path, int flags, unsigned attributes) {
+static int sbx__set_mount(int at, const char *path, int flags, unsigned set, unsigned clear) {
     unsigned long long attr[4]; /* struct mount_attr: set, clear, propagation, user namespace */
     memset(attr, 0, sizeof attr);
-    attr[0] = attributes;
+    attr[0] = set;
+    attr[1] = clear;
+    attr[2] = MS_PRIVATE; /* no later mount of the host shows up in it */
     return syscall(SBX__NR_mount_setattr, at, path, flags, attr, sizeof attr) == 0;
 }
 
@@ -7951,8 +7998,8 @@ static int sbx__open_named(const sbx__spot *spot, const char *path) {
     return sbx__close_quietly(fd);
 }
 
-/* A tree or a file of the host, with all that is mounted in it: mounts of its own, which are in no
-   directory yet. */
+/* A tree or a file that was named, or a device, with all that is mounted in it: mounts of its own,
+   which are in no directory yet. */
 static int sbx__clone_mounts(const sbx__spot *spot) {
     int mounts, fd = AT_FDCWD, flags = SBX__OPEN_TREE_CLONE | SBX__AT_RECURSIVE | O_CLOEXEC;
     unsigned attr = SBX__MOUNT_NOSUID;
@@ -7971,42 +8018,31 @@ static int sbx__clone_mounts(const sbx__spot *spot) {
     if (!spot->write) attr |= SBX__MOUNT_RDONLY; /* devices can be written all the same */
     if (spot->kind != SBX__SPOT_DEVICE) attr |= SBX__MOUNT_NODEV;
     flags = SBX__AT_EMPTY_PATH | SBX__AT_RECURSIVE;
-    return sbx__set_mount(mounts, "", flags, attr) ? mounts : sbx__close_quietly(mounts);
+    return sbx__set_mount(mounts, "", flags, attr, 0) ? mounts : sbx__close_quietly(mounts);
 }
 
-static int sbx__attach(const sbx__spot *spot, int root) {
-    int mounts = sbx__clone_mounts(spot);
-    long made = 0;
-    if (mounts < 0) return 0;
-    if (!spot->there && spot->file) made = syscall(SYS_mknodat, root, spot->at, S_IFREG | 0444, 0);
-    else if (!spot->there) made = syscall(SYS_mkdirat, root, spot->at, 0755);
-    if (made == 0) return sbx__move_mount(mounts, root, spot->at);
+/* A directory of the root's own tmpfs that becomes writable again, so that all of them share its
+   size. In somebody else's tree it is a tmpfs for itself. */
+static int sbx__open_scratch(const sbx__plan *p, const sbx__spot *spot, int root) {
+    int mounts, empty = SBX__AT_EMPTY_PATH;
+    if (spot->there)
+        return mount("none", spot->at, "tmpfs", MS_NOSUID | MS_NODEV, p->policy.options) == 0 &&
+               syscall(SYS_fchmodat, root, spot->at, 01777) == 0;
+    mounts = (int)syscall(SBX__NR_open_tree, root, spot->at, SBX__OPEN_TREE_CLONE | O_CLOEXEC);
+    if (mounts >= 0 && sbx__set_mount(mounts, "", empty, SBX__MOUNT_NODEV, SBX__MOUNT_RDONLY))
+        return sbx__move_mount(mounts, root, spot->at);
     sbx__close_quietly(mounts);
     return 0;
 }
 
-/* A directory of the root's own tmpfs that stays writable, so that all of them share its size. In
-   somebody else's tree it is a tmpfs for itself. */
-static int sbx__make_scratch(const sbx__plan *p, const sbx__spot *spot, int root) {
-    int mounts;
-    if (spot->there)
-        return mount("none", spot->at, "tmpfs", MS_NOSUID | MS_NODEV, p->policy.options) == 0 &&
-               syscall(SYS_fchmodat, root, spot->at, 01777) == 0;
-    if (syscall(SYS_mkdirat, root, spot->at, 01777) != 0) return 0;
-    mounts = (int)syscall(SBX__NR_open_tree, root, spot->at, SBX__OPEN_TREE_CLONE | O_CLOEXEC);
-    return mounts >= 0 && sbx__move_mount(mounts, root, spot->at);
-}
-
 /* Root may read these although it has no capability left: the kernel's memory in figures. */
-static void sbx__mask_proc(int root) {
-    static const char *const names[] = {"kpagecount", "kpageflags", "kpagecgroup", "slabinfo",
-                                        "vmallocinfo"};
-    int i, null, flags = SBX__OPEN_TREE_CLONE | O_CLOEXEC;
-    char path[32];
+static void sbx__mask_proc(void) {
+    static const char *const names[] = {"proc/kpagecount", "proc/kpageflags", "proc/kpagecgroup",
+                                        "proc/slabinfo", "proc/vmallocinfo"};
+    int i, masked;
     for (i = 0; i < 5; i++) {
-        null = (int)syscall(SBX__NR_open_tree, root, "dev/null", flags);
-        strcat(strcpy(path, "proc/"), names[i]);
-        if (null >= 0) sbx__move_mount(null, root, path);
+        masked = mount("dev/null", names[i], "", MS_BIND, "");
+        (void)masked; /* not every kernel has each of them */
     }
 }
 
@@ -8021,7 +8057,7 @@ static int sbx__make_proc(sbx__plan *p, int there, int root) {
     if (mounted) p->tree.proc = openat(root, "proc", SBX__O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (p->policy.proc) {
         if (p->tree.proc < 0) return 0;
-        if (geteuid() == 0 && !p->tree.user_ns && !p->cfg.uid) sbx__mask_proc(root);
+        if (geteuid() == 0 && !p->tree.user_ns && !p->cfg.uid) sbx__mask_proc();
         return 1;
     }
 
@@ -8030,14 +8066,40 @@ static int sbx__make_proc(sbx__plan *p, int there, int root) {
     return syscall(SYS_unlinkat, root, "proc", AT_REMOVEDIR) == 0;
 }
 
-static int sbx__make_spot(sbx__plan *p, const sbx__spot *spot, int root) {
-    switch (spot->kind) {
-    case SBX__SPOT_DIR: return syscall(SYS_mkdirat, root, spot->at, 0755) == 0;
-    case SBX__SPOT_LINK: return syscall(SYS_symlinkat, spot->link, root, spot->at) == 0;
-    case SBX__SPOT_SCRATCH: return sbx__make_scratch(p, spot, root);
-    case SBX__SPOT_PROC: return sbx__make_proc(p, spot->there, root);
-    default: return sbx__attach(spot, root);
+/* A device is made anew where that is allowed, else the host's is attached later. */
+static int sbx__make_file(sbx__plan *p, const sbx__spot *spot, int root) {
+    long device = (long)spot->device;
+    if (spot->kind == SBX__SPOT_DEVICE && p->policy.nodes) {
+        if (device && syscall(SYS_mknodat, root, spot->at, S_IFCHR | 0666, device) == 0) return 1;
+        p->policy.nodes = 0;
     }
+    return syscall(SYS_mknodat, root, spot->at, S_IFREG | 0444, 0) == 0;
+}
+
+/* Directories, symlinks, places for what comes later; and the system's trees, which only root can
+   exchange, by their names: that is the fastest way. */
+static int sbx__make_spot(sbx__plan *p, const sbx__spot *spot, int root) {
+    unsigned mode = spot->kind == SBX__SPOT_SCRATCH ? 01777 : 0755;
+    char path[PATH_MAX + 1];
+    if (spot->kind == SBX__SPOT_PROC) return sbx__make_proc(p, spot->there, root);
+    if (spot->kind == SBX__SPOT_LINK) return syscall(SYS_symlinkat, spot->link, root, spot->at) == 0;
+    if (spot->there) return 1;
+    if (spot->file && !sbx__make_file(p, spot, root)) return 0;
+    if (!spot->file && syscall(SYS_mkdirat, root, spot->at, mode) != 0) return 0;
+    if (spot->kind != SBX__SPOT_TREE || spot->named) return 1;
+    strcat(strcpy(path, "/"), spot->at);
+    return mount(path, spot->at, "", MS_BIND | MS_REC, "") == 0;
+}
+
+/* What differs from the system's trees: it can be written, or it is a device, or had to be held by
+   its descriptor. */
+static int sbx__fill_spot(sbx__plan *p, const sbx__spot *spot, int root) {
+    int mounts;
+    if (spot->kind == SBX__SPOT_SCRATCH) return sbx__open_scratch(p, spot, root);
+    if (spot->kind == SBX__SPOT_DEVICE && p->policy.nodes && !spot->there) return 1;
+    if (spot->kind != SBX__SPOT_DEVICE && !spot->named) return 1;
+    mounts = sbx__clone_mounts(spot);
+    return mounts >= 0 && sbx__move_mount(mounts, root, spot->at);
 }
 
 /* A stream's /dev/null must not be on a mount of the host's, where root could change its mode. If
@@ -8070,41 +8132,54 @@ static int sbx__begin_root(const sbx__plan *p) {
         root = sbx__clone_mounts(&p->policy.spots[0]);
         if (root >= 0 && syscall(SBX__NR_move_mount, root, "", AT_FDCWD, "/", from) != 0)
             return sbx__close_quietly(root);
-    } else if (mount("none", "/", "tmpfs", MS_NOSUID | MS_NODEV, p->policy.options) == 0) {
+    } else if (mount("none", "/", "tmpfs", MS_NOSUID, p->policy.options) == 0) {
         root = open("/..", SBX__O_PATH | O_DIRECTORY | O_CLOEXEC);
     }
     return root >= 0 && fchdir(root) == 0 ? root : sbx__close_quietly(root);
 }
 
-/* The root becomes the root, and what was around it is gone. A machine that still runs from its
-   first file system (an initramfs) cannot exchange it: there the old one is covered for good. */
-static int sbx__finish_root(const sbx__plan *p, int root) {
-    if (!p->policy.whole && !sbx__set_mount(root, "", SBX__AT_EMPTY_PATH, SBX__MOUNT_RDONLY))
-        return 0;
-    if (p->policy.whole) /* settings of the kernel are no files, and for root a way out */
-        sbx__set_mount(root, "sys", SBX__AT_RECURSIVE, SBX__MOUNT_RDONLY);
-    if (syscall(SYS_pivot_root, ".", ".") == 0) return umount2(".", MNT_DETACH) == 0;
-    return errno == EINVAL && syscall(SYS_chroot, ".") == 0;
+/* All that is in it so far cannot be changed, and holds neither devices nor set-user-id programs,
+   but for the devices of our own. */
+static int sbx__seal_root(const sbx__plan *p, int root) {
+    unsigned all = SBX__MOUNT_RDONLY | SBX__MOUNT_NOSUID | SBX__MOUNT_NODEV;
+    int empty = SBX__AT_EMPTY_PATH;
+    if (p->policy.whole) return 1;
+    if (!sbx__set_mount(root, "", empty | SBX__AT_RECURSIVE, all, 0)) return 0;
+    return !p->policy.nodes || sbx__set_mount(root, "", empty, 0, SBX__MOUNT_NODEV);
 }
 
 static int sbx__make_root(sbx__plan *p, int root, int *which) {
     const sbx__plan_policy *q = &p->policy;
     int i;
     for (i = q->whole; i < q->used; i++) {
-        if (sbx__make_spot(p, &q->spots[i], root)) continue;
         *which = SBX__AT_SPOT + i;
-        return 0;
+        if (!sbx__make_spot(p, &q->spots[i], root)) return 0;
     }
+    *which = 0;
     if (!sbx__has_spot(q, SBX__SPOT_PROC, "proc") && !sbx__make_proc(p, 0, root)) return 0;
-    return sbx__open_own_null(p, root) && sbx__finish_root(p, root);
+    if (!sbx__open_own_null(p, root) || !sbx__seal_root(p, root)) return 0;
+
+    for (i = q->whole; i < q->used; i++) {
+        *which = SBX__AT_SPOT + i;
+        if (!sbx__fill_spot(p, &q->spots[i], root)) return 0;
+    }
+    *which = 0;
+    if (q->whole) /* settings of the kernel are no files, and for root a way out */
+        sbx__set_mount(root, "sys", SBX__AT_RECURSIVE, SBX__MOUNT_RDONLY, 0);
+
+    /* The old root is under this one for good: only who may unmount gets there, and nobody in the
+       box can. To unmount it here would be to wait for every CPU, longer than for all of the above. */
+    return syscall(SYS_chroot, ".") == 0;
 }
 
-/* No later mount of the host shows up in it. */
+/* The copies of the host's mounts that stay under the root follow the host's, so that what the host
+   unmounts is not kept busy. */
 static sbx_step sbx__policy_view(sbx__plan *p, int *which) {
     mode_t mask = umask(0);
     int root = -1, ok;
+    p->policy.nodes = !p->tree.user_ns;
     if (syscall(SYS_unshare, SBX__CLONE_NEWNS) == 0 &&
-        mount("none", "/", "none", MS_REC | MS_PRIVATE, "") == 0)
+        mount("none", "/", "none", MS_REC | MS_SLAVE, "") == 0)
         root = sbx__begin_root(p);
     ok = root >= 0 && sbx__make_root(p, root, which);
     sbx__close_quietly(root);

@@ -50,11 +50,11 @@ static void tell_try(const char *name, long result) {
     fflush(stdout);
 }
 
-/* A path in a buffer that lives until the 16th call after this one. */
+/* A path in a buffer that lives until the 32nd call after this one. */
 static const char *at(const char *dir, const char *name) {
-    static char room[16][PATH_MAX];
+    static char room[32][PATH_MAX];
     static int next;
-    char *path = room[next++ % 16];
+    char *path = room[next++ % 32];
     snprintf(path, PATH_MAX, "%s%s%s", dir, *dir && *name ? "/" : "", name);
     return path;
 }
@@ -117,6 +117,13 @@ static void set_read(char **arg) {
         snprintf(root, sizeof root, "/proc/self/task/%ld/root", (long)getpid());
         TRY("task_root", read_path(at(root, secret)));
     }
+    TRY("above_root", read_path(at("/..", secret)));
+    TRY("far_above_root", read_path(at("/../../..", secret)));
+    TRY("above_self_root", read_path(at("/proc/self/root/..", secret)));
+    dir = open("/..", O_PATH | O_DIRECTORY);
+    TRY("fd_above_root", read_fd(openat(dir, secret + 1, O_RDONLY)));
+    TRY("cwd_above_root", chdir("/") < 0 || chdir("..") < 0 ? -1 : read_path(secret + 1));
+    (void)!chdir(readable);
     TRY("?first_root", read_path(at("/proc/1/root", secret)));
     TRY("?first_cwd", read_path(at("/proc/1/cwd", secret)));
     TRY("?parent_root", list_path("/proc/1/root"));

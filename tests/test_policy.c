@@ -487,6 +487,35 @@ UTEST(policy, a51_later_mounts_are_read_only) {
     EXPECT_STREQ("", got);
 }
 
+/* The copies of the host's mounts under the root do not show: of every path that something is
+   mounted at, each is one that the box has. */
+UTEST(policy, a48_mounts_of_the_host_do_not_show) {
+    static const char *const allowed[] = {"/", "/usr", "/opt", "/etc/", "/dev/", "/proc", "/sys/",
+                                          "/tmp", "/bin", "/sbin", "/lib", "/nix/", "/gnu/"};
+    static const char *const argv[] = {"/bin/cat", "/proc/self/mountinfo", NULL};
+    sbx_policy policy = {0};
+    sbx_config config = boxed(&policy);
+    sbx_result result;
+    char *line, *more = NULL, at[256];
+    int lines = 0;
+    size_t i;
+    NEEDS_POLICY();
+    config.argv = argv;
+    TEST_RUN(&config, &result);
+    ASSERT_EQ_MSG(SBX_OK, (int)result.verdict, result.message);
+    for (line = strtok_r(result.out.data, "\n", &more); line; line = strtok_r(NULL, "\n", &more)) {
+        ASSERT_EQ_MSG(1, sscanf(line, "%*s %*s %*s %*s %255s", at), line);
+        for (i = 0; i < sizeof allowed / sizeof allowed[0]; i++)
+            if (strcmp(at, allowed[i]) == 0 ||
+                (i > 0 && strncmp(at, allowed[i], strlen(allowed[i])) == 0))
+                break;
+        EXPECT_TRUE_MSG(i < sizeof allowed / sizeof allowed[0], line);
+        lines++;
+    }
+    EXPECT_GT(lines, 3);
+    sbx_free(&result);
+}
+
 /* ==== 50: running ============================================================================= */
 
 UTEST(policy, a50_runs_nothing_outside) {
@@ -2453,7 +2482,7 @@ UTEST(policy, a_missing_piece_is_named_and_nothing_runs) {
         {"no open_tree", 428, ENOSYS, 0, 0, 0, 1, 0, "mounts"},
         {"no move_mount", 429, EPERM, 0, 0, 0, 1, 0, "mounts"},
         {"no mount", SYS_mount, EPERM, 0, 0, 0, 0, 0, "mounts"},
-        {"no new root", SYS_pivot_root, EPERM, 0, 0, 0, 0, 0, "mounts"},
+        {"no new root", SYS_chroot, EPERM, 0, 0, 0, 0, 0, "mounts"},
         {"no mount namespace", SYS_unshare, EPERM, 0, CLONE_NEWNS, CLONE_NEWNS, 0, 0, "mounts"},
         {"no namespaces", SYS_unshare, EPERM, 0, 0, 0, 0, 0, "namespace"},
         {"no PID namespace", SYS_unshare, EPERM, 0, CLONE_NEWPID, CLONE_NEWPID, 0, 0, "namespace"},
