@@ -6896,11 +6896,12 @@ static const char *const sbx__system[] = {
     "sys/devices/system/cpu",
     "/etc/", "ld.so.cache", "ld-musl-x86_64.path", "ld-musl-aarch64.path", "alternatives",
     "passwd", "group", "nsswitch.conf", "localtime", "os-release", "gitconfig", "fonts",
-    "ssl/openssl.cnf", "pki/tls/openssl.cnf", "java", "java-8-openjdk",
-    "java-11-openjdk", "java-17-openjdk", "java-21-openjdk", "java-25-openjdk", NULL};
+    "java", "java-8-openjdk", "java-11-openjdk", "java-17-openjdk", "java-21-openjdk",
+    "java-25-openjdk", NULL};
 static const char *const sbx__network[] = { /* and these, if it is allowed */
     "/etc/", "hosts", "host.conf", "resolv.conf", "gai.conf", "services", "protocols",
-    "ssl/certs", "ca-certificates", "pki/tls/certs", "pki/ca-trust", NULL};
+    "ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls/certs", "pki/tls/openssl.cnf",
+    "pki/ca-trust", NULL};
 static const char *const sbx__devices[] = {"/dev/", "null", "zero", "full", "random", "urandom",
                                            NULL};
 
@@ -7465,10 +7466,21 @@ static int sbx__add_program_dir(sbx__plan *p, sbx_result *r) {
     return ok;
 }
 
+/* On many systems /bin and /lib are symlinks into /usr, which the box has anyway. */
+static int sbx__leads_to_usr(int dir, const char *name, char *link, size_t room) {
+    ssize_t n = readlinkat(dir, name, link, room - 1);
+    link[n > 0 ? n : 0] = 0;
+    return strncmp(link + strspn(link, "./"), "usr/", 4) == 0;
+}
+
 /* In a group there is no root to put it in: it gets its rule at once. A file takes only the rights
    of files. */
-static void sbx__allow_system_path(sbx__plan *p, int dir, const char *name, unsigned access) {
-    int fd = openat(dir, name, SBX__O_PATH | O_CLOEXEC);
+static void sbx__allow_system_path(sbx__plan *p, const sbx__walk *dir, const char *name,
+                                   unsigned access) {
+    char link[PATH_MAX];
+    int fd;
+    if (!*dir->real && sbx__leads_to_usr(dir->at, name, link, sizeof link)) return;
+    fd = openat(dir->at, name, SBX__O_PATH | O_CLOEXEC);
     if (fd < 0) return;
     if (!sbx__add_rule(p->policy.ruleset, fd, access) && errno == EINVAL)
         sbx__add_rule(p->policy.ruleset, fd, access & SBX__ON_FILES);
@@ -7490,10 +7502,8 @@ static void sbx__note_system(sbx__plan_policy *q, sbx__spot_kind kind, const cha
 static void sbx__add_system_path(sbx__plan *p, const sbx__walk *dir, const char *name,
                                  sbx__spot_kind kind) {
     sbx__plan_policy *q = &p->policy;
-    const char *into;
     struct stat st;
     sbx__walk w;
-    ssize_t n;
     if (fstatat(dir->at, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return;
     if (strlen(dir->real) + strlen(name) + 2 > sizeof w.real) return;
     strcat(strcat(strcpy(w.real, dir->real), *dir->real ? "/" : ""), name);
@@ -7501,14 +7511,9 @@ static void sbx__add_system_path(sbx__plan *p, const sbx__walk *dir, const char 
         sbx__note_system(q, kind, w.real, &st);
         return;
     }
-    if (S_ISLNK(st.st_mode) && !strchr(name, '/')) {
-        n = readlinkat(dir->at, name, w.rest, sizeof w.rest - 1);
-        w.rest[n > 0 ? n : 0] = 0;
-        into = w.rest + strspn(w.rest, "./");
-        if (strncmp(into, "usr/", 4) == 0) {
-            sbx__note(q, SBX__SPOT_LINK, w.real, w.rest);
-            return;
-        }
+    if (!strchr(name, '/') && sbx__leads_to_usr(dir->at, name, w.rest, sizeof w.rest)) {
+        sbx__note(q, SBX__SPOT_LINK, w.real, w.rest);
+        return;
     }
 
     strcpy(w.real, dir->real);
@@ -7527,7 +7532,7 @@ static void sbx__add_system(sbx__plan *p, const char *const *list, sbx__spot_kin
     for (i = 0; list[i]; i++) {
         if (*list[i] != '/' && dir.at >= 0) {
             if (p->in_tree) sbx__add_system_path(p, &dir, list[i], kind);
-            else sbx__allow_system_path(p, dir.at, list[i], access);
+            else sbx__allow_system_path(p, &dir, list[i], access);
         } else if (*list[i] == '/' && !sbx__walk_path(&p->policy, &dir, list[i])) {
             sbx__close(&dir.at);
         }
