@@ -8087,7 +8087,8 @@ static int sbx__make_spot(sbx__plan *p, const sbx__spot *spot, int root) {
     unsigned mode = spot->kind == SBX__SPOT_SCRATCH ? 01777 : 0755;
     char path[PATH_MAX + 1];
     if (spot->kind == SBX__SPOT_PROC) return sbx__make_proc(p, spot->there, root);
-    if (spot->kind == SBX__SPOT_LINK) return syscall(SYS_symlinkat, spot->link, root, spot->at) == 0;
+    if (spot->kind == SBX__SPOT_LINK)
+        return syscall(SYS_symlinkat, spot->link, root, spot->at) == 0;
     if (spot->there) return 1;
     if (spot->file && !sbx__make_file(p, spot, root)) return 0;
     if (!spot->file && syscall(SYS_mkdirat, root, spot->at, mode) != 0) return 0;

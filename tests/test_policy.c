@@ -490,8 +490,9 @@ UTEST(policy, a51_later_mounts_are_read_only) {
 /* The copies of the host's mounts under the root do not show: of every path that something is
    mounted at, each is one that the box has. */
 UTEST(policy, a48_mounts_of_the_host_do_not_show) {
-    static const char *const allowed[] = {"/", "/usr", "/opt", "/etc/", "/dev/", "/proc", "/sys/",
-                                          "/tmp", "/bin", "/sbin", "/lib", "/nix/", "/gnu/"};
+    static const char *const allowed[] = {"/",     "/usr",  "/opt", "/etc/", "/dev/",
+                                          "/proc", "/sys/", "/tmp", "/bin",  "/sbin",
+                                          "/lib",  "/nix/", "/gnu/"};
     static const char *const argv[] = {"/bin/cat", "/proc/self/mountinfo", NULL};
     sbx_policy policy = {0};
     sbx_config config = boxed(&policy);
