@@ -160,7 +160,7 @@
      SBX_NO_TREE, SBX_NO_WATCH, SBX_NO_CGROUP, SBX_NO_POLICY, SBX_NO_CALL, SBX_NO_CODE
                                one wing less. What is off is refused by name, never ignored; AUTO
                                without the tree is the group, memory_bytes without the watch is
-                               RLIMIT_AS, as on other systems
+                               RLIMIT_AS, as on other systems. The policy goes with the tree
 
    PLATFORMS
      Linux 5.8 and later for trees, 5.12 for a policy (in a group 5.13 and Landlock); older ones get
@@ -277,7 +277,8 @@ typedef struct sbx_policy {
     int deny_spawn;           /* 1 = no new processes (threads are fine) */
     int kill_on_denied;       /* 1 = a forbidden system call that is no accident ends the child:
                                  SBX_DENIED. Signals cannot dodge it (x86_64, aarch64) */
-    long long scratch_bytes;  /* its private /tmp and /dev/shm, gone with the box; 0 = 64 MiB */
+    long long scratch_bytes;  /* its private /tmp and /dev/shm, gone with the box; 0 = 64 MiB. There
+                                 are none in a group */
 } sbx_policy;
 
 /* How source text is built and run. In the arguments "{file}", "{program}" and "{dir}" stand for
@@ -328,7 +329,8 @@ typedef struct sbx_config {
     long long grace_ms;            /* between SIGTERM and SIGKILL; 0 = 3000, -1 = kill at once */
     long long output_bytes;        /* stdout + stderr together; 0 = 1 MiB. What sbx_read took no
                                       longer counts */
-    long long error_bytes;         /* a cap of stderr's own; 0 = it shares output_bytes */
+    long long error_bytes;         /* a cap of stderr's own, unless it is merged; 0 = it shares
+                                      output_bytes */
     int truncate_output;           /* SBX_KEEP_...: past the cap read on and discard, let it
                                       finish */
     long long cpu_ms;              /* 0 = none; user + system, whole tree */
@@ -336,7 +338,8 @@ typedef struct sbx_config {
     long long address_space_bytes; /* 0 = none; RLIMIT_AS of each process: malloc fails */
     long long file_bytes;          /* 0 = none; any one file */
     long long open_files;          /* 0 = none; each process */
-    long long processes;           /* 0 = none; processes and threads in the tree */
+    long long processes;           /* 0 = none; processes and threads in the tree. In a group, and
+                                      with uid, beside those that the user has at the start */
     long long stack_bytes;         /* 0 = none */
     unsigned uid, gid;             /* 0 = the host's. For a host that is root: the program is this
                                       user, without other groups and capabilities, and `processes`
@@ -477,7 +480,8 @@ SBX_API void sbx_close_input(sbx *box);
    SBX_KEEP_LAST and SBX_KEEP_ENDS are for are known at the end only: they are in the result. */
 SBX_API long long sbx_read(sbx *box, sbx_stream stream, void *to, size_t room);
 
-/* Steering it. The answer is 0 if it has ended, else 1. */
+/* Steering it. The answer is 0 if it has ended or is being stopped, or the number makes no sense;
+   else 1. */
 SBX_API int sbx_set_timeout(sbx *box, long long ms); /* from now on; SBX_UNLIMITED = none */
 SBX_API int sbx_signal(sbx *box, int number);        /* to the program's group */
 SBX_API int sbx_pid(const sbx *box);                 /* on the host's side; 0 = it has ended */
@@ -848,10 +852,13 @@ typedef struct sbx__pidfd_info { /* struct pidfd_info, first version */
 #define SBX__LOAD(word) (*(word))
 #endif
 
+/* APART: its large buffers stay off the stack of who forks, which is copied page by page. */
 #ifdef __GNUC__
 #define SBX__SOMETIMES static __attribute__((unused)) /* by which wings are there */
+#define SBX__APART static __attribute__((noinline))
 #else
 #define SBX__SOMETIMES static
+#define SBX__APART static
 #endif
 
 /* ThreadSanitizer takes any clone for a fork and forgets the other threads, though this is their
@@ -1357,7 +1364,7 @@ static const char *sbx__size(char to[32], long long bytes) {
         bytes /= 1024;
         unit++;
     }
-    snprintf(to, 32, "%lld %s", bytes, units[unit]);
+    snprintf(to, 32, "%lld %s", bytes, unit == 0 && bytes == 1 ? "byte" : units[unit]);
     return to;
 }
 
@@ -1390,6 +1397,10 @@ static long long sbx__host_peak(void) {
 
 static long long sbx__time_us(const struct timeval *t) {
     return (long long)t->tv_sec * SBX__SECOND + t->tv_usec;
+}
+
+static long long sbx__cpu_us(const struct rusage *usage) {
+    return sbx__time_us(&usage->ru_utime) + sbx__time_us(&usage->ru_stime);
 }
 
 static void sbx__nap(void) {
@@ -1428,7 +1439,17 @@ static const char *sbx__signal_name(int number) {
         {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"}, {SIGFPE, "SIGFPE"},
         {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
         {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"},
-        {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"}};
+        {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"}, {SIGVTALRM, "SIGVTALRM"}, {SIGPROF, "SIGPROF"},
+#ifdef SIGIO
+        {SIGIO, "SIGIO"},
+#endif
+#ifdef SIGSTKFLT
+        {SIGSTKFLT, "SIGSTKFLT"},
+#endif
+#ifdef SIGPWR
+        {SIGPWR, "SIGPWR"},
+#endif
+        {SIGCHLD, "SIGCHLD"}};
     /* clang-format on */
     size_t i;
     for (i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -1441,12 +1462,13 @@ static const char *sbx__signal_name(int number) {
 static int sbx__pending(sigset_t *set);
 static void sbx__ignore(int number);
 static void sbx__drop_pending(int most) {
-    sigset_t set, none;
-    int i;
+    sigset_t set;
+    size_t byte;
+    int i, any = 0;
     memset(&set, 0, sizeof set);
-    memset(&none, 0, sizeof none);
-    if (!sbx__pending(&set) || memcmp(&set, &none, sizeof set) == 0) return;
-    for (i = 1; i <= most; i++)
+    if (!sbx__pending(&set)) return;
+    for (byte = 0; byte < sizeof set; byte++) any |= ((const char *)&set)[byte];
+    for (i = 1; any && i <= most; i++)
         if (sigismember(&set, i) == 1) sbx__ignore(i);
 }
 
@@ -1830,7 +1852,7 @@ static void sbx__common_free(sbx__common *c) {
 /* ==== run: the public functions, as the story of a run ======================================= */
 
 static int sbx__check(sbx__plan *p, sbx_result *r);
-static sbx *sbx__plan_box(sbx__plan *p, sbx_result *r);
+SBX__APART sbx *sbx__plan_box(sbx__plan *p, sbx_result *r);
 static void sbx__free_plan(sbx__plan *p);
 static void sbx__free_box(sbx *b);
 static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r);
@@ -2018,12 +2040,15 @@ SBX_API int sbx_pid(const sbx *box) {
 }
 
 SBX_API void sbx_get_usage(sbx *box, sbx_usage *usage) {
+    if (!usage) return;
     memset(usage, 0, sizeof *usage);
     usage->memory_bytes = usage->peak_bytes = usage->processes = -1;
     if (!box) return;
     usage->wall_us = (box->state == SBX__RUNNING ? sbx__now() : box->ended) - box->started;
     usage->output_bytes = (long long)(box->stream[0].total + box->stream[1].total);
     sbx__watch_usage(box, usage);
+    if (box->collected && usage->cpu_us < sbx__cpu_us(&box->usage))
+        usage->cpu_us = sbx__cpu_us(&box->usage);
 }
 
 static long long sbx__until_ms(long long wake) {
@@ -2523,7 +2548,7 @@ static int sbx__plan_all(sbx__plan *p, sbx *b, sbx_result *r) {
 }
 
 /* Returns a box that may be half made if r->step says so; sbx__free_box takes either. */
-static sbx *sbx__plan_box(sbx__plan *p, sbx_result *r) {
+SBX__APART sbx *sbx__plan_box(sbx__plan *p, sbx_result *r) {
     sbx *b = (sbx *)sbx__zalloc(sizeof *b);
     if (!b) {
         sbx__no_memory(r, "a box");
@@ -2745,7 +2770,7 @@ static void sbx__explain_exec(const sbx__plan *p, const sbx__failure *f, sbx_res
                 sbx__plain(shown, sizeof shown, p->path), why);
 }
 
-static void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_result *r) {
+SBX__APART void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_result *r) {
     const char *why = strerror(f->error), *what = "its descriptors", *where = "", *way = "";
     char shown[120], part[160];
     switch (f->step) {
@@ -2798,8 +2823,10 @@ static int sbx__has_begun(sbx__plan *p, sbx *b, sbx_result *r) {
         if (p->failure.step) b->failure = p->failure;
         sbx__turn(b, 1u << SBX__IN, b->started);
     }
+    if (p->handle) b->asked = 1u << SBX__OUT | 1u << SBX__ERR; /* no host could have read yet */
     while (b->state != SBX__ENDED && (whole || b->fd[SBX__REPORT] >= 0) && !b->failure.step)
         sbx__wait_for_begin(b);
+    b->asked = 0;
     if (whole) sbx__call_failure(b);
     if (p->fn && p->handle && !b->call.begun && !b->failure.step && !b->stopping) {
         b->failure.step = SBX_STEP_SPAWN; /* it ended without a word, and before it began */
@@ -4300,7 +4327,7 @@ static void sbx__call_hide(void) {
 #if SBX__LINUX
     struct rlimit core;
     if (geteuid() == 0 || (getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max == 0))
-        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+        syscall(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 #endif
 }
 
@@ -4324,7 +4351,7 @@ static int sbx__forget_pages(char *page, size_t size, char *secret, size_t secre
 
 /* 0 = it cannot be done, and the function must not begin. */
 static int sbx__call_forget(const sbx_range *range) {
-    size_t unit = (size_t)sysconf(_SC_PAGESIZE);
+    size_t unit = range ? (size_t)sysconf(_SC_PAGESIZE) : 0;
     for (; range && range->at; range++) {
         char *at = (char *)range->at, *end = at + range->size;
         while (at < end) {
@@ -4732,18 +4759,12 @@ static pid_t sbx__order_child(const sbx_nursery *n, sbx__layout *l, int file, sb
     return born > 0 ? (pid_t)born : -1;
 }
 
-static pid_t sbx__call_fork(sbx__plan *p, int (*first)(void *)) {
+SBX__APART pid_t sbx__nursery_spawn(sbx__plan *p, int (*first)(void *)) {
     const sbx_nursery *n = p->cfg.nursery;
     sbx__layout l;
     sbx__order order;
     pid_t pid = -1;
     int file;
-    if (!n) {
-        pid = fork();
-        if (pid == 0) first(p);
-        return pid;
-    }
-
     memset(&l, 0, sizeof l);
     memset(&order, 0, sizeof order);
     l.at = n->cot + SBX__COT_PLAN;
@@ -4753,6 +4774,14 @@ static pid_t sbx__call_fork(sbx__plan *p, int (*first)(void *)) {
     if (pid < 0 && (errno == EPIPE || errno == ECONNRESET || errno == ECONNREFUSED)) errno = ESRCH;
     sbx__close(&file);
     SBX_FREE(l.data);
+    return pid;
+}
+
+static pid_t sbx__call_fork(sbx__plan *p, int (*first)(void *)) {
+    pid_t pid;
+    if (p->cfg.nursery) return sbx__nursery_spawn(p, first);
+    pid = fork();
+    if (pid == 0) first(p);
     return pid;
 }
 
@@ -6736,11 +6765,11 @@ static long long sbx__cgroup_get(const sbx *b, const char *file, const char *lab
 static const char *sbx__cgroup_make(sbx__plan *p, sbx *b, size_t room) {
     const sbx_config *cfg = &p->cfg;
     char path[PATH_MAX], number[32], *own = b->cgroup.path;
+    if (access(sbx__cgroup_file(cfg->cgroup, "cgroup.controllers", path), F_OK) != 0)
+        return "cgroup.controllers"; /* which version 1 does not have */
     /* Fails, harmlessly, where it was done already or somebody else has to do it. */
     sbx__cgroup_put(cfg->cgroup, "cgroup.subtree_control", "+memory");
     sbx__cgroup_put(cfg->cgroup, "cgroup.subtree_control", "+pids");
-    if (access(sbx__cgroup_file(cfg->cgroup, "cgroup.procs", path), F_OK) != 0)
-        return "cgroup.procs";
     snprintf(own, room, "%s/sbx-%d-%llx", cfg->cgroup, (int)getpid(),
              (unsigned long long)sbx__now() << 16 ^ (unsigned long long)(size_t)b);
     if (mkdir(own, 0755) != 0) return "a new group";
@@ -9295,7 +9324,7 @@ SBX_API void sbx_probe(sbx_caps *caps) {
     caps->tree = sbx__works(&cfg, SBX_BY_TREE, caps->tree_why);
 
     cfg.contain = SBX_CONTAIN_AUTO;
-    cfg.processes = SBX_MAX_COUNT;
+    cfg.processes = 100000;
     caps->processes = sbx__works(&cfg, SBX_BY_RLIMIT_NPROC, caps->processes_why);
 
     cfg.processes = 0;
@@ -9379,25 +9408,26 @@ static void sbx__json_string(sbx__json *j, const char *text, size_t size) {
 }
 
 static void sbx__json_output(sbx__json *j, const char *name, const sbx_output *o) {
+    char more[160];
     sbx__json_text(j, ",\"");
     sbx__json_text(j, name);
     sbx__json_text(j, "\":");
     sbx__json_string(j, o->data ? o->data : "", o->size);
-    sbx__json_text(j, ",\"");
-    sbx__json_text(j, name);
-    sbx__json_text(j, "_total\":");
-    {
-        char text[32];
-        snprintf(text, sizeof text, "%llu", o->total);
-        sbx__json_text(j, text);
-    }
-    sbx__json_text(j, ",\"");
-    sbx__json_text(j, name);
-    sbx__json_text(j, o->truncated ? "_truncated\":true" : "_truncated\":false");
+    snprintf(more, sizeof more, ",\"%s_total\":%llu,\"%s_truncated\":%s,\"%s_gap\":%llu", name,
+             o->total, name, o->truncated ? "true" : "false", name, (unsigned long long)o->gap);
+    sbx__json_text(j, more);
 }
 
-SBX_API size_t sbx_json(const sbx_result *r, char *to, size_t room) {
+SBX_API size_t sbx_json(const sbx_result *result, char *to, size_t room) {
+    const sbx_result *r = result;
+    sbx_result none;
     sbx__json j;
+    if (!r) {
+        sbx__blank(&none);
+        sbx__refuse(&none, SBX_STEP_CONFIG, EINVAL, "result = NULL: there is none");
+        r = &none;
+    }
+
     j.to = to;
     j.room = to && room ? room - 1 : 0; /* a NUL goes behind */
     j.length = 0;

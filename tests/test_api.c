@@ -110,11 +110,20 @@ static size_t valid_prefix(const char *text, size_t size, size_t max) {
 }
 
 UTEST(config, utf8_every_cut_of_valid_text) {
-    static const char *const texts[] = {
-        "", "a", "plain ascii", "caf\xc3\xa9", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x99\x82",
-        "a\xc3\xa9" "b\xe2\x82\xac" "c\xf0\x9f\x99\x82" "d",
-        "\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf", "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf",
-        "\xf0\x9f\x99\x82\xf0\x9f\x99\x82\xf0\x9f\x99\x82"};
+    static const char *const texts[] = {"",
+                                        "a",
+                                        "plain ascii",
+                                        "caf\xc3\xa9",
+                                        "\xc3\xa9",
+                                        "\xe2\x82\xac",
+                                        "\xf0\x9f\x99\x82",
+                                        "a\xc3\xa9"
+                                        "b\xe2\x82\xac"
+                                        "c\xf0\x9f\x99\x82"
+                                        "d",
+                                        "\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf",
+                                        "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf",
+                                        "\xf0\x9f\x99\x82\xf0\x9f\x99\x82\xf0\x9f\x99\x82"};
     int i;
     for (i = 0; i < (int)(sizeof texts / sizeof *texts); i++) {
         size_t size = strlen(texts[i]), max;
@@ -155,16 +164,20 @@ UTEST(config, utf8_text_that_was_cut_before) {
 UTEST(config, utf8_bad_bytes_are_data) {
     EXPECT_EQ((size_t)5, sbx_utf8_prefix("\x80\x80\x80\x80\x80\x80", 6, 5));
     EXPECT_EQ((size_t)6, sbx_utf8_prefix("\x80\x80\x80\x80\x80\x80", 6, 6));
-    EXPECT_EQ((size_t)3, sbx_utf8_prefix("ab\x80" "c", 4, 3));
-    EXPECT_EQ((size_t)2, sbx_utf8_prefix("a\xff" "b", 3, 2));
+    EXPECT_EQ((size_t)3, sbx_utf8_prefix("ab\x80"
+                                         "c",
+                                         4, 3));
+    EXPECT_EQ((size_t)2, sbx_utf8_prefix("a\xff"
+                                         "b",
+                                         3, 2));
     EXPECT_EQ((size_t)2, sbx_utf8_prefix("a\xfe", 2, 2));
     EXPECT_EQ((size_t)5, sbx_utf8_prefix("\xc3\xa9\x80\x80\x80", 5, 5));
 }
 
 /* All strings of up to four bytes over one byte of every kind. */
 UTEST(config, utf8_any_bytes) {
-    static const unsigned char kinds[] = {0x00, 'a',  0x7f, 0x80, 0xbf, 0xc0, 0xc2, 0xdf, 0xe0,
-                                          0xef, 0xf0, 0xf4, 0xf5, 0xf8, 0xfe, 0xff};
+    static const unsigned char kinds[] = {0x00, 'a',  0x7f, 0x80, 0xbf, 0xc0, 0xc2, 0xdf,
+                                          0xe0, 0xef, 0xf0, 0xf4, 0xf5, 0xf8, 0xfe, 0xff};
     int flaws = 0;
     size_t size, max;
     for (size = 0; size <= 4; size++) {
@@ -175,8 +188,8 @@ UTEST(config, utf8_any_bytes) {
             for (i = 0; i < size; i++) text[i] = (char)kinds[(code >> (4 * i)) & 15];
             for (max = 0; max <= size + 1; max++) {
                 size_t end = size < max ? size : max, got = sbx_utf8_prefix(text, size, max);
-                if (got > end || got + 3 < end || (end && (unsigned char)text[end - 1] < 128 &&
-                                                   got != end))
+                if (got > end || got + 3 < end ||
+                    (end && (unsigned char)text[end - 1] < 128 && got != end))
                     flaws++;
             }
         }
@@ -215,8 +228,8 @@ UTEST(seed, A10_text_is_cut_between_characters) {
 /* ==== Names, the version, JSON ================================================================ */
 
 UTEST(api, step_names) {
-    static const char *const names[] = {"none",    "config", "memory", "io",      "spawn",
-                                        "session", "limits", "cwd",    "exec",    "contain",
+    static const char *const names[] = {"none",    "config", "memory", "io",   "spawn",
+                                        "session", "limits", "cwd",    "exec", "contain",
                                         "cgroup",  "policy", "build"};
     int i;
     EXPECT_EQ(12, (int)SBX_STEP_BUILD);
@@ -328,6 +341,23 @@ UTEST(api, json_is_valid_whatever_the_bytes) {
         EXPECT_STREQ("", json_flaw(&result));
     }
     result.out.size = 0;
+}
+
+UTEST(api, json_says_where_bytes_are_missing) {
+    static char text[4096];
+    sbx_config config = {0};
+    sbx_result result;
+    config.command = "echo 0123456789";
+    config.output_bytes = 6;
+    config.truncate_output = SBX_KEEP_ENDS;
+    TEST_RUN(&config, &result);
+    sbx_json(&result, text, sizeof text);
+    EXPECT_TRUE_MSG(strstr(text, "\"stdout\":\"01289\\u000a\"") != NULL, text);
+    EXPECT_TRUE_MSG(strstr(text, "\"stdout_truncated\":true,\"stdout_gap\":3") != NULL, text);
+    EXPECT_TRUE_MSG(strstr(text, "\"stderr_gap\":0") != NULL, text);
+    sbx_free(&result);
+    EXPECT_GT((int)sbx_json(NULL, text, sizeof text), 0); /* of nothing, too */
+    EXPECT_TRUE_MSG(strstr(text, "NULL") != NULL, text);
 }
 
 /* What Python reads back is what was there. */

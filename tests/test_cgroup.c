@@ -51,6 +51,19 @@ UTEST(cgroup, not_a_cgroup) {
     EXPECT_EQ(0, rmdir(dir));
 }
 
+/* A directory of version 1 takes processes too, but neither counts nor limits as is promised. */
+UTEST(cgroup, of_version_1) {
+    char dir[PATH_MAX];
+    const char *file;
+    test_tmpdir(dir);
+    file = test_write_file(dir, "cgroup.procs", "", 0, 0600);
+    expect_refused(utest_result, dir, 0);
+    if (access("/sys/fs/cgroup/freezer/cgroup.procs", F_OK) == 0)
+        expect_refused(utest_result, "/sys/fs/cgroup/freezer", 0);
+    EXPECT_EQ(0, unlink(file));
+    EXPECT_EQ(0, rmdir(dir));
+}
+
 UTEST(cgroup, absurd_path) {
     static char path[2 * PATH_MAX];
     memset(path, 'x', sizeof path - 1);

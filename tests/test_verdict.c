@@ -4,10 +4,10 @@
 /* ==== sbx_classify and its names ============================================================== */
 
 UTEST(config, verdict_names) {
-    static const char *const names[] = {"ok",           "exited",       "crashed",    "timed-out",
-                                        "cpu-limit",    "memory-limit", "output-limit",
-                                        "file-limit",   "denied",       "cancelled",  "no-result",
-                                        "not-started",  "lost"};
+    static const char *const names[] = {"ok",        "exited",       "crashed",      "timed-out",
+                                        "cpu-limit", "memory-limit", "output-limit", "file-limit",
+                                        "denied",    "cancelled",    "no-result",    "not-started",
+                                        "lost"};
     static const int outside[] = {13, 14, 99, 1 << 20, INT_MAX, -1, INT_MIN};
     int i, j;
     EXPECT_EQ(13, (int)(sizeof names / sizeof *names));
@@ -148,8 +148,8 @@ static const char *combination_flaw(unsigned saw, int exit_code, int signal_numb
     if (certain != 0 && certain != 1) bad = 1;
     if ((int)verdict < 0 || (int)verdict > (int)SBX_LOST) bad = 2;
     if (verdict == SBX_OK && (exit_code != 0 || signal_number != 0)) bad = 3;
-    if (verdict == SBX_OK && (saw & (stops | SBX_SAW_START_FAILED | SBX_SAW_NO_STATUS |
-                                     SBX_SAW_NO_RESULT)))
+    if (verdict == SBX_OK &&
+        (saw & (stops | SBX_SAW_START_FAILED | SBX_SAW_NO_STATUS | SBX_SAW_NO_RESULT)))
         bad = 4;
     if (verdict == SBX_EXITED && exit_code <= 0) bad = 5;
     if (verdict == SBX_CRASHED && signal_number == 0) bad = 6;
@@ -200,8 +200,11 @@ UTEST(attack, a22_crashes) {
     static const struct {
         const char *how;
         int signal;
-    } ends[] = {{"null", SIGSEGV}, {"divide", SIGFPE}, {"abort", SIGABRT},
-                {"illegal", SIGILL}, {"bus", SIGBUS}};
+    } ends[] = {{"null", SIGSEGV},
+                {"divide", SIGFPE},
+                {"abort", SIGABRT},
+                {"illegal", SIGILL},
+                {"bus", SIGBUS}};
     int i, wide;
     for (i = 0; i < 5; i++)
         for (wide = 0; wide < 2; wide++) {
@@ -219,9 +222,9 @@ UTEST(attack, a22_crashes) {
 }
 
 UTEST(attack, a23_signals_itself) {
-    static const int signals[] = {SIGKILL, SIGTERM, SIGSEGV, SIGXCPU, SIGXFSZ, SIGHUP,
-                                  SIGINT,  SIGALRM, SIGPIPE, SIGUSR1, SIGABRT, SIGSYS,
-                                  SIGBUS,  SIGVTALRM, SIGQUIT, SIGTRAP};
+    static const int signals[] = {SIGKILL, SIGTERM, SIGSEGV, SIGXCPU, SIGXFSZ, SIGHUP, SIGINT,
+                                  SIGALRM, SIGPIPE, SIGUSR1, SIGABRT, SIGSYS,  SIGBUS, SIGVTALRM,
+                                  SIGQUIT, SIGTRAP, SIGILL,  SIGFPE,  SIGUSR2, SIGPROF};
     size_t i;
     int wide;
     for (i = 0; i < sizeof signals / sizeof *signals; i++)
@@ -236,6 +239,7 @@ UTEST(attack, a23_signals_itself) {
             EXPECT_EQ(signals[i], result.signal);
             EXPECT_EQ(-1, result.exit_code);
             EXPECT_EQ(1, result.certain);
+            EXPECT_STREQ("", test_lacks(result.message, "(SIG")); /* it has a name */
             sbx_free(&result);
         }
 }
@@ -480,7 +484,8 @@ UTEST(seed, C5_timeout_names_the_limit) {
     config.command = "sleep 20; exit 0";
     config.grace_ms = -1;
     EXPECT_STREQ("", test_run_late(&config, "", &result));
-    EXPECT_STREQ(test_text("'sleep 20; exit 0' ran past its %s ms limit and was killed", limit), result.message);
+    EXPECT_STREQ(test_text("'sleep 20; exit 0' ran past its %s ms limit and was killed", limit),
+                 result.message);
     EXPECT_EQ(SIGKILL, result.signal);
     sbx_free(&result);
     config.timeout_ms = 70; /* and in real time: not earlier than that */
@@ -723,10 +728,12 @@ UTEST(verdict, reports_and_words) {
         {"numpy.core._exceptions._ArrayMemoryError: Unable to allocate 7.45 GiB for an array\n",
          SBX_MEMORY_LIMIT},
         {"terminate called after throwing an instance of 'std::bad_alloc'\n"
-         "  what():  std::bad_alloc\n", SBX_MEMORY_LIMIT},
+         "  what():  std::bad_alloc\n",
+         SBX_MEMORY_LIMIT},
         {"runtime: out of memory: cannot allocate 4294967296-byte block (66748416 in use)\n"
          "fatal error: out of memory\n\ngoroutine 1 [running]:\nmain.main()\n\t/x.go:1\n"
-         "exit status 2\na\nb\nc\n", SBX_MEMORY_LIMIT},
+         "exit status 2\na\nb\nc\n",
+         SBX_MEMORY_LIMIT},
         {"memory allocation of 1048576 bytes failed\nstack backtrace:\nnote: x\n",
          SBX_MEMORY_LIMIT},
         {"cc1: out of memory allocating 65536 bytes after a total of 3000 bytes\n",
@@ -739,7 +746,8 @@ UTEST(verdict, reports_and_words) {
         {"OSError: [Errno 12] Cannot allocate memory\n", SBX_MEMORY_LIMIT},
         {"error: could not allocate memory for the index\n", SBX_MEMORY_LIMIT},
         {"Exception in thread \"main\" java.lang.OutOfMemoryError: unable to create native thread: "
-         "possibly out of memory\n\tat x\n\tat y\n\tat z\n\tat a\n", SBX_MEMORY_LIMIT},
+         "possibly out of memory\n\tat x\n\tat y\n\tat z\n\tat a\n",
+         SBX_MEMORY_LIMIT},
         /* what is about something else */
         {"cannot allocate seat 12\n", SBX_EXITED},
         {"booking: failed to allocate 3 seats\n", SBX_EXITED},
