@@ -1075,8 +1075,14 @@ typedef struct sbx__spot {          /* what stands in the root directory of a bo
     ino_t inode;
 } sbx__spot;
 
+typedef struct sbx__texts {          /* a block of texts, which stand behind this */
+    struct sbx__texts *before;
+    size_t used, room;
+} sbx__texts;
+
 typedef struct sbx__plan_policy {
     sbx__spot *spots;               /* in the order in which they are made */
+    sbx__texts *texts;               /* their paths */
     int count, used, room;           /* those from `used` on are not needed */
     int no_memory;
     int whole, proc;                 /* "/" of the host is the first spot; it sees a /proc */
@@ -7271,8 +7277,27 @@ static void sbx__policy_describe(const sbx *b, char *to, size_t room) {
 
 /* ---- plan: what stands in the root ---- */
 
+/* A copy of the text that lives as long as the plan; NULL = no memory. */
+static char *sbx__save_text(sbx__plan_policy *q, const char *text) {
+    size_t size = strlen(text) + 1, room = size > SBX__PAGE ? size : SBX__PAGE;
+    sbx__texts *block = q->texts;
+    if (!block || block->room - block->used < size) {
+        block = (sbx__texts *)SBX_REALLOC(NULL, sizeof *block + room);
+        q->no_memory |= !block;
+        if (!block) return NULL;
+        block->before = q->texts;
+        block->used = 0;
+        block->room = room;
+        q->texts = block;
+    }
+    block->used += size;
+    return (char *)memcpy((char *)(block + 1) + block->used - size, text, size);
+}
+
 static void sbx__note(sbx__plan_policy *q, sbx__spot_kind kind, const char *at, const char *link) {
+    char *path = sbx__save_text(q, at), *text = link ? sbx__save_text(q, link) : NULL;
     sbx__spot *spot;
+    if (q->no_memory) return;
     if (q->count == q->room) {
         size_t size = (size_t)(q->room + 64) * sizeof *q->spots;
         spot = (sbx__spot *)SBX_REALLOC(q->spots, size);
@@ -7286,13 +7311,8 @@ static void sbx__note(sbx__plan_policy *q, sbx__spot_kind kind, const char *at, 
     memset(spot, 0, sizeof *spot);
     spot->kind = kind;
     spot->fd = -1;
-    spot->at = sbx__paste(at, "");
-    spot->link = link ? sbx__paste(link, "") : NULL;
-    if (spot->at && (!link || spot->link)) return;
-    q->no_memory = 1;
-    SBX_FREE(spot->at);
-    SBX_FREE(spot->link);
-    q->count--;
+    spot->at = path;
+    spot->link = text;
 }
 
 typedef struct sbx__walk { /* on the way along a path */
@@ -7984,11 +8004,11 @@ static void sbx__policy_free_plan(sbx__plan *p) {
     sbx__close(&q->ear_fd);
     sbx__close(&q->ear_pipe);
     sbx__close(&q->ear_image);
-    while (q->count > 0) {
-        sbx__spot *spot = &q->spots[--q->count];
-        sbx__close(&spot->fd);
-        SBX_FREE(spot->at);
-        SBX_FREE(spot->link);
+    while (q->count > 0) sbx__close(&q->spots[--q->count].fd);
+    while (q->texts) {
+        sbx__texts *block = q->texts;
+        q->texts = block->before;
+        SBX_FREE(block);
     }
     SBX_FREE(q->spots);
     SBX_FREE(q->home);
