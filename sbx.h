@@ -1640,16 +1640,15 @@ static pid_t sbx__start_child(sbx__plan *p, int (*first)(void *), int *pidfd) {
     return pid;
 }
 
-/* Has a child of this host been seen to share its memory? The next ones can say there why they
-   cannot start, and need no pipe for it. Under qemu-user and valgrind each is a copy. */
-#ifdef __ATOMIC_RELAXED
-static int sbx__seen_sharing;
-static int sbx__is_sharing(void) { return __atomic_load_n(&sbx__seen_sharing, __ATOMIC_RELAXED); }
-static void sbx__note_sharing(void) { __atomic_store_n(&sbx__seen_sharing, 1, __ATOMIC_RELAXED); }
-#else
-static int sbx__is_sharing(void) { return 0; }
-static void sbx__note_sharing(void) {}
-#endif
+/* Under an emulator (qemu-user, valgrind) a child that should share the host's memory may have only
+   a copy of it: what it writes there nobody reads. So it also puts its failure into its name. */
+static void sbx__name_failure(const sbx__failure *f) {
+    const unsigned part[3] = {(unsigned)f->step, (unsigned)f->error, (unsigned)f->which};
+    char name[16] = "sbx";
+    int i;
+    for (i = 0; i < 12; i++) name[3 + i] = "0123456789abcdef"[part[i / 4] >> 4 * (3 - i % 4) & 15];
+    syscall(SYS_prctl, PR_SET_NAME, name, 0, 0, 0);
+}
 
 static int sbx__open_pidfd(pid_t pid) { return (int)syscall(SBX__NR_pidfd_open, pid, 0); }
 
@@ -1750,8 +1749,7 @@ static pid_t sbx__start_child(sbx__plan *p, int (*first)(void *), int *pidfd) {
     return pid;
 }
 
-static int sbx__is_sharing(void) { return 0; }
-static void sbx__note_sharing(void) {}
+static void sbx__name_failure(const sbx__failure *f) { (void)f; }
 static int sbx__open_pidfd(pid_t pid) { return pid > 0 ? -1 : -2; }
 static int sbx__pidfd_signal(int pidfd, int number, unsigned flags) {
     (void)pidfd;
@@ -1877,6 +1875,7 @@ static void sbx__drop(sbx *b, int k);
 static void sbx__stop(sbx *b, unsigned reason);
 static void sbx__kill_all(sbx *b);
 static int sbx__proc_group_dead(const sbx *b);
+static void sbx__proc_await_copy(const sbx *b, sbx__failure *f);
 
 /* Config -> plan -> running box. NULL: the result says why, and nothing is left. */
 static sbx *sbx__open_once(const sbx_config *config, const sbx__plan *kind, sbx_result *r) {
@@ -2500,7 +2499,7 @@ static int sbx__plan_passed(sbx__plan *p) {
 /* Who fails before exec says so here. An sbx_call has a way of its own already, and who shares the
    host's memory needs none. */
 static int sbx__plan_report(sbx__plan *p, sbx *b) {
-    if (p->report >= 0 || (!p->apart && sbx__is_sharing())) return 1;
+    if (p->report >= 0 || (SBX__LINUX && !p->apart)) return 1;
     return sbx__pipe(&b->fd[SBX__REPORT], &p->report, p->low) &&
            sbx__nonblocking(b->fd[SBX__REPORT]);
 }
@@ -2666,6 +2665,7 @@ static int sbx__child(void *arg) {
     if (!failed) failed = sbx__exec(p);
     if (report >= 0) sbx__quit_with(report, failed, which);
     sbx__fill_failure(&p->failure, failed, which);
+    sbx__name_failure(&p->failure);
     sbx__quit(127);
     return 0;
 }
@@ -2823,9 +2823,7 @@ static int sbx__has_begun(sbx__plan *p, sbx *b, sbx_result *r) {
     int whole = p->fn && !p->handle; /* how it began an sbx_call tells only at its end */
     if (b->state != SBX__ENDED) {
         sbx__read_report(b);
-        /* A vfork returns after exec: nobody but a copy of the host can hold the report open. */
-        if (p->shares && !p->fn) sbx__drop(b, SBX__REPORT);
-        if (p->shares) sbx__note_sharing();
+        if (!p->apart && !p->shares) sbx__proc_await_copy(b, &p->failure);
         if (p->failure.step) b->failure = p->failure;
         sbx__turn(b, 1u << SBX__IN, b->started);
     }
@@ -5043,6 +5041,23 @@ static int sbx__proc_group_dead(const sbx *b) {
     return sighted ? 1 : -1;
 }
 
+/* Waits for the exec, or the end, of a child that has only a copy of the host's memory. If it could
+   not start, its name says why: nobody who has run a program shows as one that has not. */
+static void sbx__proc_await_copy(const sbx *b, sbx__failure *f) {
+    int proc = sbx__open_proc(), there;
+    unsigned step, error, which;
+    char name[32];
+    sbx__task t;
+    while ((there = sbx__proc_stat(proc, (int)b->pid, &t)) && t.no_exec && !t.dead) sbx__nap();
+    if (there && t.no_exec && sbx__proc_read(proc, (int)b->pid, "comm", name, sizeof name) &&
+        sscanf(name, "sbx%4x%4x%4x", &step, &error, &which) == 3) {
+        f->step = (sbx_step)step;
+        f->error = (int)error;
+        f->which = (int)which;
+    }
+    sbx__close(&proc);
+}
+
 /* A text file of /proc line by line, however long it is. Lines that do not fit are left out. */
 typedef struct sbx__lines {
     int fd, skip;
@@ -5173,6 +5188,7 @@ SBX__SOMETIMES unsigned long long sbx__pid_ns(int proc, int pid, int level) {
 
 #else
 static int sbx__proc_group_dead(const sbx *b) { return b ? -1 : 0; }
+static void sbx__proc_await_copy(const sbx *b, sbx__failure *f) { (void)b, (void)f; }
 static long long sbx__user_tasks(unsigned user) { return (void)user, 0; }
 #endif
 
@@ -5310,16 +5326,23 @@ static int sbx__tree_open(sbx__plan *p, sbx *b) {
     return 1;
 }
 
+/* Valgrind ends a host that makes a process in such a way. It shows by what it preloads. */
+static int sbx__in_valgrind(void) {
+    const char *preload = getenv("LD_PRELOAD");
+    return preload && strstr(preload, "/vgpreload_") != NULL;
+}
+
 /* A program behind the gate is started when the entering process is gone, and no longer counts
    among the `processes` of the tree; a function, because it shares that process's memory. */
 static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r) {
-    if (!sbx__has_proc()) { /* whoever is left behind could not be found */
-        if (p->cfg.contain == SBX_CONTAIN_AUTO && !p->cfg.policy) return 1;
+    const char *why = NULL;
+    if (!sbx__has_proc()) why = "/proc is missing, or speaks of other processes"; /* who is left? */
+    else if (sbx__in_valgrind()) why = "valgrind does not let the host make one";
+    if (why && p->cfg.contain == SBX_CONTAIN_AUTO && !p->cfg.policy) return 1;
+    if (why)
         return sbx__refuse(r, p->cfg.policy ? SBX_STEP_POLICY : SBX_STEP_CONTAIN, ESRCH,
-                           "%s needs a PID namespace, and none can be had: /proc is missing, or "
-                           "speaks of other processes",
-                           p->cfg.policy ? "policy" : "contain = SBX_CONTAIN_TREE");
-    }
+                           "%s needs a PID namespace, and none can be had: %s",
+                           p->cfg.policy ? "policy" : "contain = SBX_CONTAIN_TREE", why);
 
     p->in_tree = 1;
     p->one_table = !p->apart;
