@@ -5158,6 +5158,12 @@ SBX__SOMETIMES int sbx__has_proc(void) {
     return atoi(self) == (int)getpid();
 }
 
+/* Valgrind ends a host whose child shares its descriptors. It shows by what it preloads. */
+SBX__SOMETIMES int sbx__in_valgrind(void) {
+    const char *preload = getenv("LD_PRELOAD");
+    return preload && strstr(preload, "/vgpreload_") != NULL;
+}
+
 SBX__SOMETIMES int sbx__put(const char *path, const char *text) {
     int fd = open(path, O_WRONLY | O_CLOEXEC), ok = fd >= 0 && write(fd, text, strlen(text)) > 0;
     if (fd >= 0) {
@@ -5324,12 +5330,6 @@ static int sbx__tree_open(sbx__plan *p, sbx *b) {
     p->tree.timer = b->tree.timer;
     p->tree.image = sbx__open_image(SBX__INIT_IMAGE);
     return 1;
-}
-
-/* Valgrind ends a host that makes a process in such a way. It shows by what it preloads. */
-static int sbx__in_valgrind(void) {
-    const char *preload = getenv("LD_PRELOAD");
-    return preload && strstr(preload, "/vgpreload_") != NULL;
 }
 
 /* A program behind the gate is started when the entering process is gone, and no longer counts
@@ -5976,7 +5976,7 @@ static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r) {
     if (b->enforced & SBX_BY_CGROUP || !sbx__has_proc()) return 1;
     b->watch.on = 1;
     b->enforced |= SBX_BY_WATCH;
-    if (p->cfg.cpu_ms >= 0 && !p->in_tree && !p->apart) p->one_table = 1;
+    if (p->cfg.cpu_ms >= 0 && !p->in_tree && !p->apart) p->one_table = !sbx__in_valgrind();
     return 1;
 }
 
