@@ -5725,6 +5725,7 @@ static pid_t sbx__tree_spawn(sbx__plan *p, sbx *b) {
     b->tree.proc = sbx__move_up(p->tree.proc, 3);
     b->fd[SBX__EXIT] = p->tree.pid_fd;
     p->tree.init_fd = p->tree.pid_fd = p->tree.proc = -1;
+    sbx__tree_free_plan(p); /* those inside have theirs */
     return (pid_t)p->tree.pid;
 }
 
@@ -5903,9 +5904,11 @@ static int sbx__tree_gone(sbx *b, long long now) {
 static void sbx__tree_observe(sbx *b, sbx_result *r) {
     long long user = sbx__time_us(&b->tree.usage.ru_utime);
     long long system = sbx__time_us(&b->tree.usage.ru_stime);
-    if (user + system < SBX__SECOND / 1000) return;
-    r->user_us += user;
-    r->system_us += system;
+    if (user + system >= SBX__SECOND / 1000) {
+        r->user_us += user;
+        r->system_us += system;
+    }
+    sbx__tree_free(b);
 }
 
 static void sbx__tree_free_plan(sbx__plan *p) {
@@ -6730,6 +6733,7 @@ static void sbx__watch_observe(sbx *b, sbx_result *r) {
     if (cpu > r->user_us + r->system_us) r->user_us = cpu - r->system_us; /* orphans */
     if (!(b->enforced & SBX_BY_CGROUP)) sbx__close_books(b, r);
     if (b->seen.saw & SBX_SAW_MEMORY_LIMIT) sbx__watch_space(b, r->peak_bytes);
+    sbx__watch_free(b); /* it has told all */
 }
 
 static void sbx__watch_usage(sbx *b, sbx_usage *u) {
@@ -6751,6 +6755,7 @@ static void sbx__watch_free(sbx *b) {
     sbx__close(&b->watch.clock);
     if (b->watch.self == (int)b->pid) sbx__close(&b->watch.proc); /* else it is the tree's */
     SBX_FREE(b->watch.tasks.at);
+    b->watch.tasks.at = NULL;
 }
 
 #else /* without /proc the limits fall back to each process's own, and `enforced` says so */

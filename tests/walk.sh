@@ -4,9 +4,9 @@
 # The functions of the header in the order of their first call, in the host and in its children, for
 # a run of `true` in a group, with defaults (AUTO), under a policy that is all zero, and for a
 # function in a group. How often a run looks at /proc depends on the machine, so each is run five
-# times, and the shortest walk counts. Functions of the sections platform, data and helpers are left
-# out: they are called from everywhere, and a reader learns them once. A section is what stands
-# below a line "/* ==== name: ... ==== */". From each function to the next, it is counted
+# times, and the shortest walk counts. Functions of the sections platform, data, helpers and linux
+# base are left out: they are called from everywhere, and a reader learns them once. A section is
+# what stands below a line "/* ==== name: ... ==== */". From each function to the next, it is counted
 #   - whether the section is another one, and
 #   - whether the next function begins more than 500 lines away, up or down.
 # VERBOSE=1 lists the walk; * = another section, > = a long jump.
@@ -45,7 +45,7 @@ count() {
         {
             section = 0
             while (section < sections && begin[section + 1] <= $1) section++
-            if (title[section] ~ /platform|data|helpers/) next
+            if (title[section] ~ /platform|data|helpers|linux base/) next
             functions++
             other = functions > 1 && section != last
             far = functions > 1 && ($1 - line > 500 || line - $1 > 500)
