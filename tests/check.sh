@@ -104,7 +104,7 @@ valgrind_soak() {
     for mode in $modes; do
         soak_program "$mode" || continue
         for kind in runs failures calls drops; do
-            timeout 120 valgrind -q --error-exitcode=9 "$out/soak" $kind 20 \
+            (ulimit -c 0 && exec timeout 120 valgrind -q --error-exitcode=9 "$out/soak" $kind 20) \
                 >"$out/valgrind.all" 2>&1
             status=$?
             grep -v '^--[0-9]*-- ' "$out/valgrind.all" >"$log" # what valgrind says about itself
