@@ -3049,9 +3049,19 @@ static void sbx__end_stream(sbx *b, int k) {
     b->look_step = 50;
 }
 
+/* Is there what an sbx_read that found nothing waits for? The end of the stream is something. */
+static int sbx__readable(const sbx *b) {
+    int i;
+    for (i = 0; i < 2; i++)
+        if (b->asked & 1u << (SBX__OUT + i) && (b->stream[i].size > 0 || b->fd[SBX__OUT + i] < 0))
+            return 1;
+    return 0;
+}
+
 /* Reads what is there, at most about one full pipe, so that no stream starves the other. A reader
    that has taken everything and asks for more gets what the cap allows. It is about to take that,
-   too: the rest waits in the pipe for the next poll. */
+   too: the rest waits in the pipe for the next poll. If the cap was filled by the other stream,
+   which nobody asks for, that would be for ever. */
 static void sbx__read(sbx *b, int k) {
     size_t budget = b->state < SBX__LEAVING ? SBX__BIG_PIPE : 16 * SBX__BIG_PIPE, room;
     int i = k - SBX__OUT, kind;
@@ -3063,7 +3073,7 @@ static void sbx__read(sbx *b, int k) {
         char *place = sbx__place(b, i, spare, &room, &kind);
         long long left = patient ? sbx__left(b, i) : SBX_MAX_BYTES;
         ssize_t n;
-        if (left < SBX__PAGE && sbx__counts(b, i) > 0) {
+        if (left < SBX__PAGE && sbx__counts(b, i) > 0 && sbx__readable(b)) {
             b->rest |= 1u << k;
             return;
         }
@@ -3458,15 +3468,6 @@ typedef struct sbx__round {
     int called; /* there is what the host has asked for */
     int more; /* so often the set may be asked for more that is ready */
 } sbx__round;
-
-/* Is there what an sbx_read that found nothing waits for? The end of the stream is something. */
-static int sbx__readable(const sbx *b) {
-    int i;
-    for (i = 0; i < 2; i++)
-        if (b->asked & 1u << (SBX__OUT + i) && (b->stream[i].size > 0 || b->fd[SBX__OUT + i] < 0))
-            return 1;
-    return 0;
-}
 
 /* One look at every box. */
 static void sbx__survey(sbx__round *w) {

@@ -192,6 +192,38 @@ UTEST(talk, who_polls_without_reading_meets_the_cap) {
     }
 }
 
+/* ... also if it is the other stream that nobody reads. What fits under the cap arrives. */
+UTEST(talk, other_stream_that_nobody_reads_fills_the_cap) {
+    static const char *const lines[] = {"printf '%4000d' 1; read x; printf '%500d' 2 >&2; read x",
+                                        "printf '%5000d' 1; read x; printf '%500d' 2 >&2; read x"};
+    char bytes[600];
+    int fits;
+    for (fits = 0; fits < 2; fits++) {
+        sbx_config config = {0};
+        sbx_result result;
+        sbx_usage usage;
+        long long n = 0;
+        sbx *box;
+        config.command = lines[!fits];
+        config.output_bytes = 5000;
+        config.grace_ms = -1;
+        box = talk(&config, NULL);
+        ASSERT_TRUE(box != NULL);
+        do {
+            EXPECT_EQ(0, sbx_poll(box, 10));
+            sbx_get_usage(box, &usage);
+        } while (usage.output_bytes < 4000);
+        EXPECT_EQ(0LL, sbx_read(box, SBX_STDERR, bytes, sizeof bytes));
+        EXPECT_EQ(2LL, sbx_write(box, "x\n", 2));
+        while ((n = sbx_read(box, SBX_STDERR, bytes, sizeof bytes)) == 0 && !sbx_poll(box, LONG_MS))
+            ;
+        EXPECT_TRUE(fits ? n == 500 : n <= 0);
+        EXPECT_EQ((int)(fits ? SBX_EXITED : SBX_OUTPUT_LIMIT), (int)sbx_finish(box, &result));
+        EXPECT_EQ((size_t)(fits ? 4000 : 5000), result.out.size);
+        sbx_free(&result);
+    }
+}
+
 UTEST(talk, result_has_the_rest_and_the_total) {
     sbx_config config = {0};
     sbx_result result;
