@@ -2985,7 +2985,7 @@ enum { SBX__BEHIND, SBX__IN_RING, SBX__PASSING, SBX__NOWHERE };
 static void sbx__take(sbx *b, int i, const char *data, size_t n, int kind) {
     sbx__stream *s = &b->stream[i];
     size_t keep = n;
-    long long left = sbx__left(b, i);
+    long long left = s->truncated ? 0 : sbx__left(b, i); /* nothing is kept behind a hole */
     s->total += n;
     if (kind == SBX__IN_RING) {
         s->ring_at += n;

@@ -224,6 +224,35 @@ UTEST(talk, other_stream_that_nobody_reads_fills_the_cap) {
     }
 }
 
+/* Once bytes were dropped, sbx_read makes no room for later ones: what was taken, and what is in the
+   result, are the first bytes, without a hole that nobody knows of. */
+UTEST(talk, nothing_is_kept_behind_a_hole) {
+    sbx_config config = {0};
+    sbx_result result;
+    sbx_usage usage;
+    char bytes[16];
+    sbx *box;
+    config.command = "printf 0123456789abcde; read x; printf ABCDE; read x";
+    config.output_bytes = 10;
+    config.truncate_output = SBX_KEEP_FIRST;
+    box = talk(&config, NULL);
+    ASSERT_TRUE(box != NULL);
+    do {
+        EXPECT_EQ(0, sbx_poll(box, 10));
+        sbx_get_usage(box, &usage);
+    } while (usage.output_bytes < 15);
+    EXPECT_EQ(7LL, sbx_read(box, SBX_STDOUT, bytes, 7));
+    EXPECT_EQ(2LL, sbx_write(box, "x\n", 2));
+    do {
+        EXPECT_EQ(0, sbx_poll(box, 10));
+        sbx_get_usage(box, &usage);
+    } while (usage.output_bytes < 20);
+    EXPECT_EQ((int)SBX_EXITED, (int)sbx_finish(box, &result));
+    EXPECT_STREQ("789", result.out.data);
+    EXPECT_TRUE(result.out.total == 20 && result.out.truncated && result.out.gap == 3);
+    sbx_free(&result);
+}
+
 UTEST(talk, result_has_the_rest_and_the_total) {
     sbx_config config = {0};
     sbx_result result;
