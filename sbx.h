@@ -2852,9 +2852,13 @@ static int sbx__is_streamed(const sbx *b, int i) {
     return (i ? b->cfg.err : b->cfg.out) == SBX_STREAM;
 }
 
-/* The bytes that count for the cap of a stream. stderr shares it unless it has its own. */
+/* The bytes that count for the cap of a stream. stderr shares it unless it has its own. Those in a
+   ring count at the end only: beside one, on_output has had what was announced. */
 static long long sbx__counts(const sbx *b, int i) {
-    return b->stream[i].counted + (b->cfg.error_bytes ? 0 : b->stream[!i].counted);
+    const sbx__stream *s = &b->stream[i], *other = &b->stream[!i];
+    int announced = sbx__is_streamed(b, i) && b->cfg.truncate_output >= SBX_KEEP_LAST;
+    if (announced) return s->announced + (b->cfg.error_bytes ? 0 : other->announced);
+    return s->counted + (b->cfg.error_bytes ? 0 : other->counted);
 }
 
 /* How many more bytes of this stream may be kept; past that they are dropped, or go round in the
@@ -3001,15 +3005,14 @@ static void sbx__take(sbx *b, int i, const char *data, size_t n, int kind) {
     if ((long long)keep > left) keep = (size_t)left;
     s->counted += (long long)keep;
     if (kind == SBX__BEHIND) s->size += keep;
-    sbx__announce(b, i, data, sbx__ring_cap(b, i) ? n : keep);
-    if (keep == n) return;
-
-    if (kind == SBX__BEHIND && sbx__ring_cap(b, i)) { /* the rest stands where the ring begins */
+    if (kind == SBX__BEHIND && keep < n && sbx__ring_cap(b, i)) { /* the rest begins the ring */
         s->ring_size = s->capacity - s->taken - s->size - 1;
         s->ring_at = n - keep;
         s->ring_total = n - keep;
-        return;
     }
+    sbx__announce(b, i, data, sbx__ring_cap(b, i) ? n : keep); /* which may call sbx_read */
+    if (keep == n || s->ring_size) return;
+
     s->truncated = 1;
     if (!b->cfg.truncate_output) sbx__stop(b, SBX_SAW_OUTPUT_CAP);
 }
@@ -4162,16 +4165,23 @@ static void sbx__describe_more(const sbx *b, sbx_result *r) {
 /* ---- the result ---- */
 
 /* How much of each ring is kept, if both streams share one cap: what the other leaves over, and at
-   least half. */
+   least half. Of one that is streamed, that is what on_output got beyond the first half. */
 static void sbx__share_rings(const sbx *b, size_t keep[2]) {
-    size_t cap = sbx__ring_cap(b, 0);
+    size_t most[2], cap;
+    long long over = b->stream[0].counted + b->stream[1].counted - b->cfg.output_bytes;
     int i;
     for (i = 0; i < 2; i++) {
+        most[i] = sbx__ring_cap(b, i);
         keep[i] = sbx__ring_holds(&b->stream[i]);
-        if (keep[i] > sbx__ring_cap(b, i)) keep[i] = sbx__ring_cap(b, i);
+        if (keep[i] > most[i]) keep[i] = most[i];
     }
-    if (b->cfg.error_bytes != 0 || keep[0] + keep[1] <= cap) return;
-    for (i = 0; i < 2; i++) {
+    cap = most[0] > most[1] ? most[0] : most[1];
+    if (b->cfg.error_bytes != 0 || cap == 0) return;
+    over += (long long)cap;
+    for (i = 0; i < 2; i++)
+        if (sbx__is_streamed(b, i) && over > 0) keep[i] = (size_t)over;
+
+    for (i = 0; i < 2 && keep[0] + keep[1] > cap; i++) {
         size_t rest = cap - (keep[!i] < cap ? keep[!i] : cap), half = cap / 2;
         if (keep[i] > half && keep[!i] <= half) keep[i] = rest;
     }
@@ -4179,6 +4189,8 @@ static void sbx__share_rings(const sbx *b, size_t keep[2]) {
         keep[0] = cap - cap / 2;
         keep[1] = cap / 2;
     }
+    for (i = 0; i < 2; i++)
+        if (!most[i]) keep[i] = 0;
 }
 
 /* The kept bytes, and behind them the last ones from the ring, become the result's. */

@@ -28,6 +28,18 @@ static const char *ping(sbx *box, const char *line) {
     return "";
 }
 
+/* Sends a line to one that has written so much, and that so far has been read. "" = so it was. */
+static const char *go_on_after(sbx *box, long long bytes) {
+    sbx_usage usage;
+    for (;;) {
+        sbx_get_usage(box, &usage);
+        if (usage.output_bytes >= bytes) break;
+        TEST_MUST(sbx_poll(box, 10) == 0);
+    }
+    TEST_MUST(sbx_write(box, "x\n", 2) == 2);
+    return "";
+}
+
 /* ==== sbx_read ================================================================================ */
 
 UTEST(talk, read_nothing_yet_then_bytes_then_the_end) {
@@ -201,7 +213,6 @@ UTEST(talk, other_stream_that_nobody_reads_fills_the_cap) {
     for (fits = 0; fits < 2; fits++) {
         sbx_config config = {0};
         sbx_result result;
-        sbx_usage usage;
         long long n = 0;
         sbx *box;
         config.command = lines[!fits];
@@ -209,12 +220,8 @@ UTEST(talk, other_stream_that_nobody_reads_fills_the_cap) {
         config.grace_ms = -1;
         box = talk(&config, NULL);
         ASSERT_TRUE(box != NULL);
-        do {
-            EXPECT_EQ(0, sbx_poll(box, 10));
-            sbx_get_usage(box, &usage);
-        } while (usage.output_bytes < 4000);
         EXPECT_EQ(0LL, sbx_read(box, SBX_STDERR, bytes, sizeof bytes));
-        EXPECT_EQ(2LL, sbx_write(box, "x\n", 2));
+        EXPECT_STREQ("", go_on_after(box, fits ? 4000 : 5000));
         while ((n = sbx_read(box, SBX_STDERR, bytes, sizeof bytes)) == 0 && !sbx_poll(box, LONG_MS))
             ;
         EXPECT_TRUE(fits ? n == 500 : n <= 0);
@@ -229,7 +236,6 @@ UTEST(talk, other_stream_that_nobody_reads_fills_the_cap) {
 UTEST(talk, nothing_is_kept_behind_a_hole) {
     sbx_config config = {0};
     sbx_result result;
-    sbx_usage usage;
     char bytes[16];
     sbx *box;
     config.command = "printf 0123456789abcde; read x; printf ABCDE; read x";
@@ -237,17 +243,10 @@ UTEST(talk, nothing_is_kept_behind_a_hole) {
     config.truncate_output = SBX_KEEP_FIRST;
     box = talk(&config, NULL);
     ASSERT_TRUE(box != NULL);
-    do {
-        EXPECT_EQ(0, sbx_poll(box, 10));
-        sbx_get_usage(box, &usage);
-    } while (usage.output_bytes < 15);
+    EXPECT_STREQ("", go_on_after(box, 15));
     EXPECT_EQ(7LL, sbx_read(box, SBX_STDOUT, bytes, 7));
-    EXPECT_EQ(2LL, sbx_write(box, "x\n", 2));
-    do {
-        EXPECT_EQ(0, sbx_poll(box, 10));
-        sbx_get_usage(box, &usage);
-    } while (usage.output_bytes < 20);
-    EXPECT_EQ((int)SBX_EXITED, (int)sbx_finish(box, &result));
+    EXPECT_STREQ("", go_on_after(box, 20));
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
     EXPECT_STREQ("789", result.out.data);
     EXPECT_TRUE(result.out.total == 20 && result.out.truncated && result.out.gap == 3);
     sbx_free(&result);
@@ -313,6 +312,11 @@ static int count_bytes(void *user, sbx_stream stream, const char *data, size_t s
     return 0;
 }
 
+static int add_sizes(void *user, sbx_stream stream, const char *data, size_t size) {
+    ((size_t *)user)[stream == SBX_STDERR] += size;
+    return data == NULL;
+}
+
 UTEST(talk, stream_keeps_nothing_and_counts) {
     sbx_config config = {0};
     sbx_result result;
@@ -336,6 +340,50 @@ UTEST(talk, stream_keeps_nothing_and_counts) {
     EXPECT_EQ((size_t)1000, told[0]);
     EXPECT_EQ((size_t)0, result.out.size);
     sbx_free(&result);
+}
+
+/* A stream that is told, beside one of which the last bytes stay: on_output gets no more of both
+   than the cap allows, and what is kept of the other is what the first leaves over, at least half. */
+UTEST(talk, stream_beside_last_bytes) {
+    static const struct {
+        const char *line;
+        int written[3];
+        size_t last, ends;
+    } cases[] = {
+        {"printf '%100d' 1 >&2; read x; printf '%60d' 1; read x; printf '%50d' 1 >&2; read x",
+         {100, 160, 210},
+         100,
+         100},
+        {"printf '%20d' 1; read x; printf '%150d' 1 >&2; read x; printf '%10d' 1; read x",
+         {20, 170, 180},
+         80,
+         80},
+        {"printf '%200d' 1; read x; printf '%150d' 1 >&2; read x; printf 1; read x",
+         {200, 350, 351},
+         50,
+         25}};
+    int i, k, mode;
+    for (i = 0; i < 3; i++)
+        for (mode = SBX_KEEP_LAST; mode <= SBX_KEEP_ENDS; mode++) {
+            sbx_config config = {0};
+            sbx_result result;
+            size_t told[2] = {0, 0};
+            sbx *box;
+            config.command = cases[i].line;
+            config.out = SBX_STREAM;
+            config.output_bytes = 100;
+            config.truncate_output = mode;
+            config.on_output = add_sizes;
+            config.user = told;
+            box = talk(&config, NULL);
+            ASSERT_TRUE(box != NULL);
+            for (k = 0; k < 3; k++) EXPECT_STREQ("", go_on_after(box, cases[i].written[k]));
+            EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+            EXPECT_EQ((size_t)100, told[0] + told[1]);
+            EXPECT_TRUE((told[0] < result.out.total) == (result.out.truncated != 0));
+            EXPECT_EQ(mode == SBX_KEEP_LAST ? cases[i].last : cases[i].ends, result.err.size);
+            sbx_free(&result);
+        }
 }
 
 /* Is the output the first `head` and the last bytes of `total` patterned ones? */
@@ -465,6 +513,38 @@ UTEST(talk, keep_ends_and_read) {
     EXPECT_TRUE(result.out.data[0] == 'a' + total / 100 &&
                 result.out.data[result.out.size - 1] == 'i');
     EXPECT_EQ(0, result.out.truncated);
+    sbx_free(&result);
+}
+
+/* on_output may take what it is told of: the first bytes behind the head do not move. */
+static sbx *told_box;
+static int take_all(void *user, sbx_stream stream, const char *data, size_t size) {
+    static char bytes[8192];
+    long long n = sbx_read(told_box, stream, bytes, sizeof bytes);
+    if (n > 0) *(size_t *)user += (size_t)n;
+    return data == NULL || size == 0;
+}
+
+UTEST(talk, keep_ends_and_read_when_told) {
+    sbx_config config = {0};
+    sbx_result result;
+    size_t taken = 0, i, flaws = 0;
+    char bytes[8000];
+    config.output_bytes = 5000;
+    config.truncate_output = SBX_KEEP_ENDS;
+    config.on_output = take_all;
+    config.user = &taken;
+    for (i = 0; i < sizeof bytes; i++) bytes[i] = test_pattern(i);
+    told_box = TALK(&config, "cat");
+    ASSERT_TRUE(told_box != NULL);
+    EXPECT_EQ(100LL, sbx_write(told_box, bytes, 100));
+    while (taken < 100) EXPECT_EQ(0, sbx_poll(told_box, 10));
+    EXPECT_EQ(4000LL, sbx_write(told_box, bytes + 100, 4000));
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(told_box, &result));
+    EXPECT_EQ((size_t)4100, taken + result.out.size);
+    EXPECT_EQ(0, result.out.truncated);
+    for (i = 0; i < result.out.size; i++) flaws += result.out.data[i] != bytes[taken + i];
+    EXPECT_EQ((size_t)0, flaws);
     sbx_free(&result);
 }
 
