@@ -7875,7 +7875,8 @@ static int sbx__plan_rules(sbx__plan *p, int version, sbx_result *r) {
    there is one. Who sleeps in the kernel until it can receive one hears of each, if only that it
    was there. That is the ear: a little program of ours that passes on what it hears. It is a child
    of the program, under the same filter, because the kernel forgets what was asked when nobody is
-   left under it; it cannot be waited for, and takes no signals but those that end or stop it. */
+   left under it. It cannot be waited for, and its descriptors are out of reach. It takes no signals
+   but those that end or stop it, and where Landlock guards signals not even these from the box. */
 
 typedef struct sbx__notice { /* struct seccomp_notif */
     unsigned long long id;
@@ -7926,7 +7927,8 @@ static int sbx__open_ear(int least) {
     if (fd < 0 && errno == EINVAL) fd = (int)syscall(SYS_memfd_create, "sbx-ear", SBX__MFD_CLOEXEC);
     fd = sbx__move_up(fd, least > SBX__EAR_IMAGE ? least : SBX__EAR_IMAGE + 1);
     if (fd >= 0 && (write(fd, &sbx__image, head) != (ssize_t)head ||
-                    write(fd, sbx__ear_code, size) != (ssize_t)size))
+                    write(fd, sbx__ear_code, size) != (ssize_t)size ||
+                    fchmod(fd, 0111) != 0)) /* who cannot read it cannot look into its process */
         sbx__close(&fd);
 #endif
     (void)least;
@@ -8294,7 +8296,7 @@ static const char *sbx__policy_part(const sbx__plan *p, int which, char *text, s
     return text;
 }
 
-/* ---- child: privileges, then files, then system calls ---- */
+/* ---- child: privileges, system calls, files; in this order the ear is not under Landlock ---- */
 
 static int sbx__drop_privileges(void) {
     if (geteuid() == 0 && prctl(PR_SET_SECUREBITS, SBX__NO_ROOT, 0, 0, 0) != 0) return 0;
@@ -8342,10 +8344,10 @@ static int sbx__set_filter(sbx__plan *p) {
 static sbx_step sbx__policy_child(sbx__plan *p, int *which) {
     *which = 1;
     if (!sbx__drop_privileges()) return SBX_STEP_POLICY;
-    *which = 2;
-    if (!sbx__confine_files(p)) return SBX_STEP_POLICY;
     *which = 3;
     if (!sbx__set_filter(p) || !sbx__start_ear(p)) return SBX_STEP_POLICY;
+    *which = 2;
+    if (!sbx__confine_files(p)) return SBX_STEP_POLICY;
     *which = 0;
     return SBX_STEP_NONE;
 }
@@ -8421,7 +8423,8 @@ static void sbx__policy_turn(sbx *b) {
     b->policy.ear = 0;
 }
 
-/* The program has ended by itself. What the ear was told it has passed on when it sleeps again. */
+/* The program has ended by itself. What the ear was told it has passed on when it sleeps again; who
+   stopped it has not kept it from being told. */
 static void sbx__policy_settle(sbx *b) {
     int own, proc, tries;
     char text[1024], *at;
@@ -8434,6 +8437,7 @@ static void sbx__policy_settle(sbx *b) {
         at = size ? strrchr(text, ')') : NULL;
         sbx__policy_turn(b);
         if (at && at[1] && at[2] == 'S') break;
+        if (at && at[1] && at[2] == 'T') sbx__pidfd_signal(b->policy.ear_fd, SIGCONT, 0);
         sbx__nap();
     }
     if (!own) sbx__close(&proc);
@@ -8441,11 +8445,14 @@ static void sbx__policy_settle(sbx *b) {
 
 static int sbx__policy_ear(const sbx *b) { return b->policy.ear; }
 
+/* In a group the ear becomes a child of the host if that is a pid 1, or adopts orphans. */
 static void sbx__policy_free(sbx *b) {
     struct pollfd one;
+    siginfo_t info;
     one.fd = b->policy.ear_fd;
     one.events = POLLIN;
     if (sbx__pidfd_signal(b->policy.ear_fd, SIGKILL, 0) > 0) poll(&one, 1, 1000);
+    if (one.fd >= 0) sbx__wait_by_pidfd(one.fd, &info, WEXITED | WNOHANG | SBX__WALL);
     sbx__close(&b->policy.ear_fd);
     sbx__close(&b->policy.listener);
 }
