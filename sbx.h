@@ -167,7 +167,8 @@
      the group. macOS and the BSDs get the process group: there cpu_ms (in whole seconds) and
      memory_bytes are limits of each process, as `enforced` tells; `processes` counts all that the
      user has, other programs too; and sbx_start returns late if another thread forks meanwhile
-     without exec. Windows is refused. A policy knows x86_64, i386, aarch64, arm and riscv64; on
+     without exec. Windows is refused. A policy knows x86_64, i386, aarch64, arm and riscv64, and
+     programs of the host's own kind: under a host of 32 bits those of 64 crash, and the reverse. On
      i386 glibc's sockets go through a call it cannot look into: none there. A nursery is for Linux.
 
    MAP
@@ -1096,7 +1097,7 @@ typedef struct sbx__plan_policy {
     int ear_pipe, ear_image;         /* ... where it tells, and its program */
     unsigned password;               /* with which it may be made although spawning is denied */
     sbx__insn *filter;               /* seccomp */
-    int filter_size;
+    int filter_size, too_far;        /* too_far: a jump in it does not fit into a byte */
     unsigned enforced;
 } sbx__plan_policy;
 
@@ -7102,7 +7103,8 @@ static const sbx__rule sbx__rules[] = {
     SBX__CHECK(SBX__IN_GROUP, SBX__SOFT, sched_setparam, SBX__ONLY, 0, 0, 0, 0, 0, 0),
     SBX__CHECK(SBX__IN_GROUP, SBX__SOFT, sched_setaffinity, SBX__ONLY, 0, 0, 0, 0, 0, 0),
 #if defined(__i386__)
-    SBX__DENY(ipc), SBX__DENY(socketcall), /* their arguments are in memory */
+    /* Their arguments are in memory. By socketcall the libc also asks for what it can do without. */
+    SBX__DENY(ipc), SBX__DENY_SOFT(socketcall),
     SBX__DENY_NR(393, "semget"), SBX__DENY_NR(394, "semctl"), SBX__DENY_NR(395, "shmget"),
     SBX__DENY_NR(396, "shmctl"), SBX__DENY_NR(397, "shmat"), SBX__DENY_NR(399, "msgget"),
     SBX__DENY_NR(400, "msgsnd"), SBX__DENY_NR(401, "msgrcv"), SBX__DENY_NR(402, "msgctl"),
@@ -7162,8 +7164,11 @@ static int sbx__emit_jump(sbx__plan *p, int code, unsigned k, int yes, int no) {
     sbx__insn *i = &p->policy.filter[p->policy.filter_size];
     i->code = (unsigned short)code;
     i->k = k;
-    i->yes = (unsigned char)(p->policy.filter_size - yes - 1); /* how many instructions to skip */
-    i->no = (unsigned char)(p->policy.filter_size - no - 1);
+    yes = p->policy.filter_size - yes - 1; /* how many instructions to skip */
+    no = p->policy.filter_size - no - 1;
+    i->yes = (unsigned char)yes;
+    i->no = (unsigned char)no;
+    p->policy.too_far |= yes > 255 || no > 255;
     return p->policy.filter_size++;
 }
 
@@ -7193,14 +7198,15 @@ typedef struct sbx__span { /* the numbers from here to the next span go there */
 } sbx__span;
 
 /* One question per boundary, the one nearest to the middle of the numbers first: the kernel runs
-   the filter once for every number when it is set. */
+   the filter once for every number when it is set. The higher numbers come last, as in the checks,
+   so that no jump has to go all the way. */
 static int sbx__emit_spans(sbx__plan *p, const sbx__span *from, const sbx__span *to, unsigned end) {
     const sbx__span *mid = from + 1;
-    int less;
+    int more;
     if (to == mid) return from->to;
     while (mid + 1 < to && mid->from < from->from + (end - from->from) / 2) mid++;
-    less = sbx__emit_spans(p, from, mid, mid->from);
-    return sbx__emit_jump(p, SBX__JGE, mid->from, sbx__emit_spans(p, mid, to, end), less);
+    more = sbx__emit_spans(p, mid, to, end);
+    return sbx__emit_jump(p, SBX__JGE, mid->from, more, sbx__emit_spans(p, from, mid, mid->from));
 }
 
 /* Adds a span behind the last one, unless it leads to the same place: then that one goes on. */
@@ -7216,6 +7222,13 @@ static sbx__span *sbx__add_span(sbx__span *last, unsigned from, int to) {
 typedef struct sbx__ends {
     int allow, deny, hide, kill; /* places of the returns; without kill_on_denied kill is -1 */
 } sbx__ends;
+
+static void sbx__emit_ends(sbx__plan *p, sbx__ends *ends) {
+    ends->hide = sbx__emit(p, SBX__RET, SBX__RET_ERRNO | ENOSYS);
+    ends->deny = sbx__emit(p, SBX__RET, SBX__RET_ERRNO | EPERM);
+    ends->kill = p->cfg.policy->kill_on_denied ? sbx__emit(p, SBX__RET, SBX__RET_NOTIFY) : -1;
+    ends->allow = sbx__emit(p, SBX__RET, SBX__RET_ALLOW);
+}
 
 static int sbx__end_of(const sbx__ends *ends, const sbx__rule *rule) {
     if (rule->kill && ends->kill >= 0) return ends->kill;
@@ -7261,11 +7274,8 @@ static void sbx__build_filter(sbx__plan *p, long landlock) {
     int i, to[SBX__RULES], count = sbx__pick_rules(p, landlock, rows);
     unsigned next = 0;
     sbx__ends ends;
-    ends.hide = sbx__emit(p, SBX__RET, SBX__RET_ERRNO | ENOSYS);
-    ends.deny = sbx__emit(p, SBX__RET, SBX__RET_ERRNO | EPERM);
-    ends.kill = p->cfg.policy->kill_on_denied ? sbx__emit(p, SBX__RET, SBX__RET_NOTIFY) : -1;
-    ends.allow = sbx__emit(p, SBX__RET, SBX__RET_ALLOW);
 
+    sbx__emit_ends(p, &ends);
     for (i = count; i-- > 0;) { /* rows of one number are passed through from the first on */
         int more = i + 1 < count && rows[i + 1]->number == rows[i]->number;
         const sbx__rule *rule = rows[i];
@@ -7275,6 +7285,7 @@ static void sbx__build_filter(sbx__plan *p, long landlock) {
                                     rule->check >= SBX__IF ? ends.allow : to[i]);
     }
 
+    sbx__emit_ends(p, &ends); /* once more, near those who go there straight from the number */
     spans->to = -1;
     for (i = 0; i < count; i++) {
         unsigned number = (unsigned)rows[i]->number;
@@ -7284,6 +7295,7 @@ static void sbx__build_filter(sbx__plan *p, long landlock) {
         if (next <= 337 && number > 337) last = sbx__add_span(last, 337, ends.hide);
         if (next <= 337 && number > 424) last = sbx__add_span(last, 424, ends.allow);
 #endif
+        if (rows[i]->check <= SBX__HIDDEN) to[i] = sbx__end_of(&ends, rows[i]);
         last = sbx__add_span(last, number, to[i]);
         next = number + 1;
     }
@@ -8032,7 +8044,7 @@ static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r) {
     q->filter = (sbx__insn *)SBX_REALLOC(NULL, (16 + 9 * SBX__RULES) * sizeof *q->filter);
     if (!q->filter) return sbx__no_memory(r, "the policy");
     sbx__build_filter(p, version);
-    if (q->filter_size > 256) /* jumps are bytes */
+    if (q->too_far)
         return sbx__refuse(r, SBX_STEP_POLICY, E2BIG, "policy: its filter has grown too long");
     p->one_table |=
         policy->kill_on_denied && !p->apart; /* the host needs the filter's descriptor */
