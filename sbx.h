@@ -6341,6 +6341,14 @@ static int sbx__is_twin(const sbx *b, const sbx__task *t) {
     return t->memory.twin > 0 && sbx__task_of(&b->watch.tasks, t->memory.twin) != NULL;
 }
 
+static int sbx__same_memory(sbx *b, const sbx__task *one, const sbx__task *two);
+
+/* An exec parts them. */
+static void sbx__part_twins(sbx *b, sbx__task *t) {
+    const sbx__task *other = sbx__task_of(&b->watch.tasks, t->memory.twin);
+    if (other && !sbx__same_memory(b, other, t)) t->memory.twin = 0;
+}
+
 static void sbx__add_up(sbx *b, sbx__sums *sums) {
     long long files = 0, once = 0, own = 0, burst = 0;
     int i;
@@ -6349,6 +6357,7 @@ static void sbx__add_up(sbx *b, sbx__sums *sums) {
         sbx__task *t = &b->watch.tasks.at[i];
         const sbx__memory *m = &t->memory;
         sbx__measure(b, t);
+        if (m->twin > 0) sbx__part_twins(b, t);
         sums->faults += m->faults + t->waited;
         sums->waited += t->waited;
         if (sbx__is_twin(b, t)) continue;
@@ -6419,9 +6428,9 @@ static void sbx__find_twin(sbx *b, sbx__task *t) {
     int asked = 0;
     if (m->twin < 0 || m->rss <= SBX__SMALL || sbx__is_twin(b, t)) return;
     m->twin = 0;
-    for (other = b->watch.tasks.at; other < t; other++) {
+    for (other = b->watch.tasks.at; other < b->watch.tasks.at + b->watch.tasks.count; other++) {
         long long apart = other->memory.rss - m->rss;
-        if ((!t->no_exec && !other->no_exec) || sbx__is_twin(b, other)) continue;
+        if (other == t || (!t->no_exec && !other->no_exec) || sbx__is_twin(b, other)) continue;
         if (apart > m->rss / 16 || apart < -m->rss / 16) continue;
         asked = 1;
         if (!sbx__same_memory(b, other, t)) continue;

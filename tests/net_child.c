@@ -119,9 +119,11 @@ static int net_relative(int argc, char **argv) {
     return 0;
 }
 
-/* Uses MB, and has a child for MS that lives in the same memory. */
+/* Uses MB, and has a child for MS that lives in the same memory; then, with HOG, the child becomes
+   a program of that many MB. */
 static int net_vfork(int argc, char **argv) {
     long long mb = number(argc, argv, 0, 1), ms = number(argc, argv, 1, 100);
+    const char *hog = word(argc, argv, 2, NULL);
     struct timespec time;
     pid_t pid;
     if (mb > 512) return 96;
@@ -131,6 +133,7 @@ static int net_vfork(int argc, char **argv) {
     pid = vfork();
     if (pid == 0) {
         nanosleep(&time, NULL);
+        if (hog) execl("/proc/self/exe", "child", "net", "use", hog, "5000", (char *)NULL);
         _exit(0);
     }
     if (pid < 0 || waitpid(pid, NULL, 0) != pid) return 91;

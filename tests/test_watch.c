@@ -694,6 +694,23 @@ UTEST(watch, memory_that_a_vfork_borrows_counts_once) {
     }
 }
 
+/* But a child that has become a program of its own has memory of its own, whatever it shared. */
+UTEST(watch, memory_of_one_that_was_vforked_counts_after_exec) {
+    int i;
+    NEED_WATCH();
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("net", "vfork", "40", "150", "200");
+        config.contain = test_both[i];
+        config.memory_bytes = 65 * MB;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+        EXPECT_EQ(SIGKILL, result.signal); /* at once, not in the books when all was over */
+        sbx_free(&result);
+    }
+}
+
 /* ==== Neither too much nor too little ========================================================= */
 
 /* Memory that is there once must not end a program, however often it shows: read by workers that
