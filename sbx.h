@@ -6404,20 +6404,36 @@ static void sbx__find_hosts(sbx *b) {
     sbx__close(&proc);
 }
 
+/* Where nobody may ask the kernel, a setting that belongs to the memory tells: what is written for
+   one shows for the other. It is what a core dump would hold, and there are none. */
+static int sbx__share_setting(sbx *b, const sbx__task *one, const sbx__task *two) {
+    static const char setting[] = "coredump_filter";
+    char path[48], was[24] = "", is[24] = "", text[24];
+    unsigned long value, other;
+    int fd, same;
+    snprintf(path, sizeof path, "%d/%s", one->pid, setting);
+    fd = openat(b->watch.proc, path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return 0; /* it hides its pages: then it counts */
+    same = read(fd, was, sizeof was - 1) > 0;
+    value = strtoul(was, NULL, 16);
+    snprintf(text, sizeof text, "%#lx", value ^ 1);
+    same = same && write(fd, text, strlen(text)) > 0;
+    sbx__proc_read(b->watch.proc, two->pid, setting, is, sizeof is);
+    other = strtoul(is, NULL, 16);
+    snprintf(text, sizeof text, "%#lx", value);
+    same = same && write(fd, text, strlen(text)) > 0 && other == (value ^ 1);
+    close(fd);
+    if (!same) return 0;
+    sbx__proc_read(b->watch.proc, two->pid, setting, is, sizeof is);
+    return strtoul(is, NULL, 16) == value;
+}
+
 static int sbx__same_memory(sbx *b, const sbx__task *one, const sbx__task *two) {
     int own = sbx__in_own_proc(b), same;
-    sbx__lines l;
     if (own && (!one->memory.host || !two->memory.host)) sbx__find_hosts(b);
     same = (int)syscall(SYS_kcmp, own ? one->memory.host : one->pid,
                         own ? two->memory.host : two->pid, SBX__KCMP_VM, 0, 0);
-    if (same >= 0) return same == 0;
-
-    /* It must not be asked. Equal in everything that shows is as good as the same, unless it hides
-       its pages: then it counts. */
-    if (one->space != two->space || one->memory.most != two->memory.most) return 0;
-    if (!sbx__open_lines(&l, b->watch.proc, one->pid, "smaps_rollup")) return 0;
-    close(l.fd);
-    return 1;
+    return same >= 0 ? same == 0 : sbx__share_setting(b, one, two);
 }
 
 /* Between vfork and exec, or for good after clone(CLONE_VM), a task lives in another's memory,

@@ -776,6 +776,36 @@ UTEST(watch, copies_of_pages_count) {
     }
 }
 
+/* Whether two tasks have one memory the kernel need not tell (containers forbid kcmp): the answer
+   must be the same, also for workers that are as like as twins. */
+static const char *memory_without_kcmp(void *arg) {
+    static const int number = SYS_kcmp;
+    int i;
+    (void)arg;
+    if (!test_forbid(&number, 1, EPERM)) return "skip: no filter";
+    for (i = 0; i < 4; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        int copies = i / 2;
+        config.argv = copies ? test_child_argv("net", "pool", "cow", "40", "4", "3000")
+                             : test_child_argv("net", "vfork", "40", "150");
+        config.contain = test_both[i % 2];
+        config.memory_bytes = (copies ? 150 : 65) * MB;
+        MUST_BE_WELL(test_run(&config, &result));
+        if (result.verdict != (copies ? SBX_MEMORY_LIMIT : SBX_OK) ||
+            (copies && result.signal != SIGKILL))
+            return test_text("%s: %s", copies ? "copies" : "vfork", result.message);
+        sbx_free(&result);
+    }
+    return "";
+}
+
+UTEST(watch, twins_are_told_from_copies_without_kcmp) {
+    NEED_WATCH();
+    EXPECT_WELL(test_in_copy(memory_without_kcmp, NULL));
+    EXPECT_WELL(test_as_user(memory_without_kcmp, NULL));
+}
+
 /* The line with the memory stands behind that of the groups, which may be long. */
 static const char *hog_of_many_groups(void *arg) {
     gid_t groups[3000];
