@@ -1578,11 +1578,12 @@ static int sbx__close_quickly(int from) {
     return syscall(SBX__NR_close_range, (unsigned)from, ~0u, 0) == 0 || sbx__close_listed(from);
 }
 
-/* From here on the descriptors that were the host's too are this process's own. */
-static int sbx__own_table(void) {
+/* From here on the descriptors that were the host's too are this process's own. A policy's filter
+   would take the older call for one of the program's. */
+static int sbx__own_table(int filtered) {
     unsigned unshare_only = 2; /* CLOSE_RANGE_UNSHARE, and a number that nobody has */
     return syscall(SBX__NR_close_range, INT_MAX, INT_MAX, unshare_only) == 0 ||
-           syscall(SYS_unshare, SBX__CLONE_FILES) == 0;
+           (!filtered && syscall(SYS_unshare, SBX__CLONE_FILES) == 0);
 }
 
 /* The parent sleeps until exec, so it cannot hold an exec that hangs to the deadline. A timer of
@@ -1735,7 +1736,7 @@ static void sbx__reset_signals(int most) {
 }
 
 static int sbx__close_quickly(int from) { return from < 0; }
-static int sbx__own_table(void) { return 1; }
+static int sbx__own_table(int filtered) { return filtered >= 0; }
 static void sbx__arm_deadline(long long deadline) { (void)deadline; }
 
 static int sbx__set_user(unsigned uid, unsigned gid) {
@@ -2655,7 +2656,7 @@ static int sbx__child(void *arg) {
     if (!failed && p->cfg.cpu_ms >= 0) sbx__watch_child(p);
     if (!failed) failed = sbx__change_user(p, &which);
     if (!failed && p->cfg.policy) failed = sbx__policy_child(p, &which);
-    if (!failed && p->one_table && !sbx__own_table()) failed = SBX_STEP_IO;
+    if (!failed && p->one_table && !sbx__own_table(p->cfg.policy != NULL)) failed = SBX_STEP_IO;
     if (!failed && p->in_tree && p->apart) failed = sbx__tree_part(p);
     if (!p->fn) sbx__arm_deadline(p->deadline); /* killed earlier it could leave something open */
     if (!failed && p->fn) failed = sbx__call_child(p);
@@ -7991,12 +7992,11 @@ static int sbx__start_ear(sbx__plan *p) {
     int flags = SBX__CLONE_VM | SBX__CLONE_VFORK | SBX__CLONE_PIDFD;
     unsigned long long copy = SBX__CLONE_PIDFD | (unsigned long long)p->policy.password << 32;
     unsigned long sync = 1; /* SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP: it runs as soon as one asks */
-    size_t stack[512];
     if (!p->cfg.policy->kill_on_denied || p->policy.ear_image < 0) return 1;
     syscall(SYS_ioctl, p->policy.notice, SBX__SECCOMP_NOTIF_SET_FLAGS, sync);
     if (!p->cfg.policy->deny_spawn) {
         p->policy.ear =
-            sbx__clone(sbx__ear_child, stack + 512, flags, &p->policy, &p->policy.ear_fd);
+            sbx__clone(sbx__ear_child, sbx__stack_top(p), flags, &p->policy, &p->policy.ear_fd);
         return p->policy.ear > 0;
     }
 
