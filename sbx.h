@@ -5165,10 +5165,11 @@ static long long sbx__user_tasks(unsigned user) {
 
 /* What follows is used by some of the wings. */
 
-/* Is there a /proc, and does it speak of this PID namespace? */
+/* Is there a /proc, and does it speak of this PID namespace? If not, errno says why. */
 SBX__SOMETIMES int sbx__has_proc(void) {
     char self[16];
     ssize_t n = readlink("/proc/self", self, sizeof self - 1);
+    if (n >= 0) errno = ESRCH;
     self[n > 0 ? n : 0] = 0;
     return atoi(self) == (int)getpid();
 }
@@ -5353,6 +5354,7 @@ static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r) {
     const char *why = NULL;
     if (!sbx__has_proc()) why = "/proc is missing, or speaks of other processes"; /* who is left? */
     else if (sbx__in_valgrind()) why = "valgrind does not let the host make one";
+    if (why && errno == ENOMEM) return sbx__no_memory(r, "the tree");
     if (why && p->cfg.contain == SBX_CONTAIN_AUTO && !p->cfg.policy) return 1;
     if (why)
         return sbx__refuse(r, p->cfg.policy ? SBX_STEP_POLICY : SBX_STEP_CONTAIN, ESRCH,
@@ -5990,8 +5992,8 @@ static void sbx__tree_free(sbx *b) { (void)b; }
 #define SBX__SAVED 50000LL /* as much again for closer looks, which can be saved up, in us */
 
 static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r) {
-    (void)r;
-    if (b->enforced & SBX_BY_CGROUP || !sbx__has_proc()) return 1;
+    if (b->enforced & SBX_BY_CGROUP) return 1;
+    if (!sbx__has_proc()) return errno == ENOMEM ? sbx__no_memory(r, "the watch") : 1;
     b->watch.on = 1;
     b->enforced |= SBX_BY_WATCH;
     if (p->cfg.cpu_ms >= 0 && !p->in_tree && !p->apart) p->one_table = !sbx__in_valgrind();

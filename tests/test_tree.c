@@ -1436,6 +1436,33 @@ UTEST(tree, end_by_the_clock_of_pid_1_is_a_timeout) {
     for (late = 0; late < 2; late++) EXPECT_STREQ("", test_in_copy(pid_1_ended_it, &late));
 }
 
+/* A moment without memory is no reason to contain less, or to watch less. */
+static const char *proc_without_memory(void *arg) {
+#ifdef SYS_readlink
+    static const int numbers[] = {SYS_readlink, SYS_readlinkat};
+#else
+    static const int numbers[] = {SYS_readlinkat, SYS_readlinkat};
+#endif
+    sbx_config config = {0};
+    sbx_result result;
+    const char *flaw;
+    if (!test_forbid(numbers, 2, ENOMEM)) return "skip: no filter";
+    config.argv = test_child_argv("exit", "0");
+    if (*(int *)arg) config.contain = SBX_CONTAIN_GROUP, config.memory_bytes = 1 << 30;
+    if (*(flaw = test_run(&config, &result))) return flaw;
+    if (result.verdict != SBX_NOT_STARTED || result.step != SBX_STEP_MEMORY)
+        flaw = test_text("%s", result.message);
+    sbx_free(&result);
+    return flaw;
+}
+
+UTEST(tree, is_not_given_up_for_a_shortage) {
+    int watch;
+    NEED_TREE();
+    for (watch = 0; watch < 2; watch++)
+        EXPECT_WELL(test_in_copy(proc_without_memory, &watch));
+}
+
 /* Pid 1 has a clock of its own, for a host whose thread is held in the kernel: it must not end a
    tree that has no deadline, nor one that is still in its grace. Both at once, in real time. */
 UTEST(tree, slow_clock_of_pid_1_leaves_time) {
