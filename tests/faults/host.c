@@ -125,7 +125,7 @@ static void judge(const sbx_result *r, const truth *t, int marks) {
         if (r->verdict == SBX_OK && marks == 0) flaw("ok, but it never ran", r);
         return;
     }
-    if (marks == 0 && by_itself && !excused) flaw("it never ran", r);
+    if (marks == 0 && (by_itself || r->verdict == SBX_DENIED) && !excused) flaw("it never ran", r);
     if (!is_true(r, t) && !excused) flaw("a certain verdict that is not true", r);
     else if (by_itself && !excused && !said_all(r, t))
         flaw("certain, but output is missing or wrong", r);
