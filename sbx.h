@@ -7989,24 +7989,34 @@ static int sbx__ear_child(void *arg) {
     return 0;
 }
 
+/* The clone returns when it has begun, or could not and is gone. */
+static int sbx__ear_listens(const sbx__plan_policy *q) {
+    struct pollfd one;
+    one.fd = q->ear_fd;
+    one.events = POLLIN;
+    one.revents = 0;
+    return q->ear > 0 && poll(&one, 1, 0) == 0;
+}
+
 /* The filter may deny new processes already: then as a copy, by a call that has the password. */
 static int sbx__start_ear(sbx__plan *p) {
     int flags = SBX__CLONE_VM | SBX__CLONE_VFORK | SBX__CLONE_PIDFD;
-    unsigned long long copy = SBX__CLONE_PIDFD | (unsigned long long)p->policy.password << 32;
+    unsigned long long copy = SBX__CLONE_VFORK | SBX__CLONE_PIDFD;
     unsigned long sync = 1; /* SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP: it runs as soon as one asks */
     if (!p->cfg.policy->kill_on_denied || p->policy.ear_image < 0) return 1;
     syscall(SYS_ioctl, p->policy.notice, SBX__SECCOMP_NOTIF_SET_FLAGS, sync);
     if (!p->cfg.policy->deny_spawn) {
         p->policy.ear =
             sbx__clone(sbx__ear_child, sbx__stack_top(p), flags, &p->policy, &p->policy.ear_fd);
-        return p->policy.ear > 0;
+        return sbx__ear_listens(&p->policy);
     }
 
+    copy |= (unsigned long long)p->policy.password << 32;
     p->policy.ear = (int)syscall(SYS_clone, (unsigned long)copy, 0L, &p->policy.ear_fd, 0L, 0L, 0L);
     if (p->policy.ear == 0) sbx__ear_child(&p->policy);
     p->policy.password = 0; /* a function could read it */
     if (p->fn) memset(p->policy.filter, 0, (size_t)p->policy.filter_size * sizeof(sbx__insn));
-    return p->policy.ear > 0;
+    return sbx__ear_listens(&p->policy);
 }
 
 /* What it needs. Where there is no program for it, the host listens as well as it can. */

@@ -181,6 +181,8 @@ static const struct {
     {"denied", CALL_close_range, ENOSYS}, /* the ear's stack was too small; unshare was denied */
     {"timeout", SYS_readlink, ENOMEM}, /* no memory was taken for no /proc */
     {"auto", SYS_readlink, ENOMEM},
+    {"denied", SYS_execveat, ENOMEM}, /* an ear that could not begin was taken for a killed one */
+    {"denied", SYS_chdir, ENOMEM},
 };
 
 static const struct {
