@@ -23,6 +23,7 @@ help:
 	@echo 'make wings     the header with one wing less, each, and with none'
 	@echo 'make treesoak  the attacks on the tree, 200 times each, as root and as an ordinary user'
 	@echo 'make faults    every system call of a run made to fail (FAULTS=all: with every error)'
+	@echo 'make coverage  lines and branches of sbx.h that tests, faults and corpus reach (long)'
 	@echo 'make mutants   sbx.h with a mistake in it, 200 times: the tests have to notice (long)'
 	@echo 'make fuzz      libFuzzer, a minute for each target'
 	@echo 'make soak      boxes of every kind from eight threads for MINUTES=1'
@@ -74,7 +75,7 @@ treesoak qemu:
 	@$(MAKE) -s -j$(JOBS) programs $(BUILD)/plain/tests
 	@$(RUN) $@
 
-faults fuzz mutants:
+faults fuzz mutants coverage:
 	@BUILD='$(BUILD)' CC='$(CC)' sh tests/$@/run.sh
 
 soak:
@@ -123,6 +124,17 @@ $(BUILD)/asan/%: VARIANT = $(SANITIZE)
 $(BUILD)/portable-asan/%: VARIANT = $(SANITIZE) -DSBX_NO_LINUX
 $(BUILD)/tsan/%: VARIANT = -fsanitize=thread
 
+# For tests/coverage: what is counted is the header alone. The counters are mapped from a file that
+# all processes share, so that they survive _exit, exec and SIGKILL.
+PROFILE = $(abspath $(BUILD))/profile
+COUNTED = -fprofile-instr-generate=$(PROFILE)/%m%c -fcoverage-mapping -mllvm -runtime-counter-relocation \
+	-Wno-unused-command-line-argument
+$(BUILD)/counted/%: CC = clang
+$(BUILD)/counted-portable/%: CC = clang
+$(BUILD)/counted-portable/%: VARIANT = -DSBX_NO_LINUX
+$(BUILD)/counted/impl.o $(BUILD)/counted/tests: private VARIANT = $(COUNTED)
+$(BUILD)/counted-portable/impl.o $(BUILD)/counted-portable/tests: private VARIANT = -DSBX_NO_LINUX $(COUNTED)
+
 $(BUILD)/no-tree/%: VARIANT = -DSBX_NO_TREE
 $(BUILD)/no-watch/%: VARIANT = -DSBX_NO_WATCH
 $(BUILD)/no-cgroup/%: VARIANT = -DSBX_NO_CGROUP
@@ -160,5 +172,5 @@ $(BUILD)/examples/%: examples/%.c sbx.h
 	@mkdir -p $(@D)
 	$(CC) $(TESTFLAGS) $(WARN) -o $@ $< -pthread
 
-.PHONY: install proof walk wings treesoak qemu faults fuzz mutants soak help demo test check corpus bench bench-check examples clean \
+.PHONY: install proof coverage walk wings treesoak qemu faults fuzz mutants soak help demo test check corpus bench bench-check examples clean \
 	programs

@@ -41,7 +41,7 @@ fail() {
 }
 
 rm -rf "$to" && mkdir -p "$to" "$BUILD/log" || exit 1
-$CC -std=c99 -O1 $flags -o "$to/corpus" $here/corpus.c || fail "$here/corpus.c does not compile"
+$CC -std=c99 -O1 $flags ${HOST_FLAGS:-} -o "$to/corpus" $here/corpus.c || fail "$here/corpus.c does not compile"
 $CC -std=c99 -O0 $flags -o "$to/ccases" $here/ccases.c || fail "$here/ccases.c does not compile"
 
 CORPUS_CPP="" CORPUS_JAVA="" CORPUS_GO="" CORPUS_RUST=""

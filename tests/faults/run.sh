@@ -19,7 +19,7 @@ compile() { # OUTPUT SOURCE FLAG...
     $CC -std=c99 -O1 -g -Wall -Wextra -Wshadow -pthread "$@" -o "$out/$output" "tests/faults/$source.c"
 }
 
-compile inject inject && compile host-plain host && compile host-portable host -DSBX_NO_LINUX &&
+compile inject inject && compile host-plain host ${HOST_FLAGS:-} && compile host-portable host -DSBX_NO_LINUX ${HOST_FLAGS:-} &&
     { compile program program -static 2>/dev/null || compile program program; } || {
     echo "FAILED  faults: they do not compile"
     echo "0 passed, 1 failed"

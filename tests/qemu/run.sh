@@ -10,6 +10,8 @@
 #   SBX_QEMU_KERNEL=FILE   a kernel image; default: an installed cloud kernel, else a download
 #   SBX_QEMU_APPEND=WORDS  more for the kernel's command line: lsm=capability is one without Landlock
 #   SBX_QEMU_SECONDS=N     the most that the emulated machine may take
+#   SBX_QEMU_TESTS=DIR     where the test program is; SBX_QEMU_PROFILE=DIR: where it counts, in there
+#                          and out here (tests/coverage)
 set -u
 umask 022 # what is copied has to be readable for the ordinary user inside
 cd "$(dirname "$0")/../.." || exit 1
@@ -28,7 +30,9 @@ skip() {
 for tool in qemu-system-x86_64 cpio timeout; do
     command -v $tool >/dev/null || skip "$tool is not installed"
 done
-[ -x "$BUILD/plain/tests" ] && [ -x "$BUILD/plain/child" ] || skip "$BUILD/plain is not built"
+tests=${SBX_QEMU_TESTS:-$BUILD/plain}
+profile=${SBX_QEMU_PROFILE:-}
+[ -x "$tests/tests" ] && [ -x "$tests/child" ] || skip "$tests is not built"
 mkdir -p "$dir" || exit 1
 
 FILTERS=${*:-policy.* cgroup.*}
@@ -108,7 +112,11 @@ add_python() {
 }
 [ ! -x /usr/bin/python3 ] || add_python 2>/dev/null
 
-add "$BUILD/plain/tests" /tests/tests && add "$BUILD/plain/child" /tests/child || exit 1
+add "$tests/tests" /tests/tests && add "$tests/child" /tests/child || exit 1
+if [ -n "$profile" ]; then
+    add /usr/bin/base64 /bin/base64 && mkdir -p "$root$profile" && chmod 1777 "$root$profile" || exit 1
+    echo "$profile" >"$root/profile"
+fi
 file=$(${CC:-cc} -print-file-name=libgcc_s.so.1 2>/dev/null) # pthread_exit loads it
 [ ! -f "$file" ] || cp -L "$file" "$root/lib/"
 printf 'root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n' >"$root/etc/passwd"
@@ -165,6 +173,11 @@ run() { # NAME UID
 }
 run root 0
 run user 65534
+if [ -f /profile ]; then
+    read -r profile </profile
+    tar -cf - -C "$profile" . | base64 >/dev/ttyS1
+    sleep 2
+fi
 echo "@ over"
 echo o >/proc/sysrq-trigger # power off; it takes a moment
 sleep 20
@@ -177,7 +190,7 @@ rm -rf "$root"
 
 : >"$log"
 timeout -k 5 "$SECONDS_INSIDE" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 \
-    -m 1536 -nodefaults -no-reboot -display none -serial "file:$log" -kernel "$kernel" \
+    -m 1536 -nodefaults -no-reboot -display none -serial "file:$log" -serial "file:$dir/profile" -kernel "$kernel" \
     -initrd "$dir/initramfs" -append "console=ttyS0 quiet panic=-1 oops=panic ${SBX_QEMU_APPEND:-}" </dev/null \
     >"$dir/qemu.txt" 2>&1 &
 machine=$!
@@ -187,6 +200,11 @@ status=$?
 trap - INT TERM HUP
 
 # ==== What came out ====
+
+if [ -n "$profile" ]; then
+    mkdir -p "$dir/counters" && tr -d '\r' <"$dir/profile" | base64 -d 2>/dev/null | tar -xf - -C "$dir/counters"
+    for file in "$dir"/counters/*; do mv "$file" "$profile/qemu-$(basename "$file")"; done
+fi
 
 # A result is a line that the test program printed for one test. Whatever is not as it should be is
 # a failure more: a program without a summary or with another number in it, a filter without tests,
