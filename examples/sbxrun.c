@@ -26,51 +26,54 @@ static const char help[] =
 "Usage: sbxrun [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
 "       sbxrun [OPTION...] --code LANGUAGE FILE [--] [ARGUMENT...]\n"
 "\n"
-"Limits (none of them, unless it is given; the word none is none, too)\n"
-"  --timeout TIME      wall clock: 2s, 500ms, 1.5m, 1h; a bare number is seconds\n"
-"  --grace TIME        between the polite and the deadly signal: 3s, or none\n"
+"Limits (only those that you give; \"none\" takes one back)\n"
+"  --timeout TIME      seconds on the clock: 2s, 500ms, 1.5m, 1h; 5 is 5s\n"
+"  --grace TIME        time to clean up, from SIGTERM to SIGKILL (3s)\n"
 "  --cpu TIME          CPU time of all its processes together\n"
 "  --memory SIZE       memory of all its processes together: 64M, 1.5G, 500K\n"
-"  --output SIZE       what it writes to stdout and stderr together\n"
-"  --file-size SIZE    any one file it writes\n"
-"  --files N           descriptors that each of its processes may have open\n"
-"  --processes N       processes and threads at the same time\n"
+"  --output SIZE       bytes written to stdout and stderr together\n"
+"  --file-size SIZE    size of any file that it writes\n"
+"  --files N           open files of each process\n"
+"  --processes N       processes and threads at the same time (root: with --user)\n"
 "\n"
 "What it may touch (Linux)\n"
-"  --policy            only the system's programs and libraries are there, and a\n"
-"                      private /tmp that is gone afterwards; no network\n"
-"  --read DIR          ... and this tree can be read   (each implies --policy,\n"
-"  --write DIR         ... and this tree written        and the first two can\n"
-"  --network           ... and the network used         be given many times)\n"
+"  --policy            it sees the system's programs and libraries, and an empty\n"
+"                      /tmp of its own: no files of yours, no network\n"
+"  --read DIR          the same, and it can read what is in DIR (. is this one)\n"
+"  --write DIR         the same, and it can read and write what is in DIR\n"
+"  --network           the same, and it can use the network\n"
 "\n"
-"Where it runs\n"
-"  --env NAME=VALUE    a variable; NAME alone copies it. It sees these and PATH\n"
-"  --inherit-env       all variables, as they are here\n"
-"  --cwd DIR           the directory to start in\n"
-"  --user NAME         as this user, or user:group; for root only\n"
-"  --code LANG FILE    the program is this source text (- is stdin) in c, c++,\n"
-"                      python, sh, ...: built, run with ARGUMENTs, and removed\n"
+"How it runs\n"
+"  --env NAME=VALUE    set a variable; NAME alone copies it. Others are not set,\n"
+"                      but for PATH\n"
+"  --inherit-env       copy all variables\n"
+"  --cwd DIR           start in this directory\n"
+"  --user NAME         as this user, or USER:GROUP, or numbers; only for root\n"
+"  --code LANG FILE    compile and run this source text (- is stdin): c, c++, go,\n"
+"                      java, javascript, python, rust, sh, ...\n"
 "\n"
-"What is told\n"
-"  --stats             a line on stderr at the end, with time, memory and output\n"
-"  --json              nothing but the result as a line of JSON on stdout, with\n"
-"                      what the program wrote in it (1 MiB, or --output)\n"
-"  --json=FILE         the same into a file; output is passed on, not in it\n"
-"  --quiet             no line on stderr whatever happens, and no status line\n"
-"  --direct            the program gets this terminal or file itself, instead of\n"
-"                      a pipe to sbxrun: for colours and editors; no --output\n"
+"What sbxrun prints\n"
+"  --stats             a line on stderr at the end: verdict, time, memory, output\n"
+"  --json              only the result, as a line of JSON on stdout; what the\n"
+"                      program wrote is in it (up to 1 MiB, or --output)\n"
+"  --json=FILE         the result into a file; output is passed on as usual\n"
+"  --quiet             sbxrun itself prints nothing, whatever happens\n"
+"  --direct            the program gets this terminal instead of a pipe: for\n"
+"                      colours and editors. Not with --output or --json\n"
 "  --help, --version\n"
 "\n"
-"On a terminal a status line shows time, CPU, memory and output of a program that\n"
-"runs for longer than a second. Ctrl-C, SIGTERM and SIGHUP end the program; twice\n"
-"means at once. However it ends, none of its processes is left.\n"
+"Output is passed on as it comes. If the program exits by itself, sbxrun says\n"
+"nothing; otherwise a line on stderr says what happened. On a terminal a status\n"
+"line shows time, CPU, memory and output of a program that runs for longer than a\n"
+"second. Ctrl-C, SIGTERM and SIGHUP stop the program; a second one kills it.\n"
+"However it ends, the processes that it started end with it.\n"
 "\n"
-"Exit status, as of timeout(1):\n"
-"  124    a limit was passed, or the policy ended it: the line on stderr tells\n"
-"  125    sbxrun itself failed, or could not do what was asked for: nothing ran\n"
-"  126    the program is there but cannot be run, or the text cannot be built\n"
+"Exit status, as that of timeout(1):\n"
+"  124    a limit was passed, or --policy ended it: see the line on stderr\n"
+"  125    sbxrun could not do what was asked for: nothing ran\n"
+"  126    the program cannot be executed, or the source text does not compile\n"
 "  127    there is no such program\n"
-"  128+N  it was ended by signal N, or sbxrun was asked to stop by signal N\n"
+"  128+N  signal N ended the program, or made sbxrun stop it\n"
 "  else   the program's own\n"
 "\n"
 "Examples\n"
@@ -92,6 +95,7 @@ typedef struct {
     const char *json; /* NULL = none, "" = stdout */
     FILE *json_file;
     int stats, quiet, direct;
+    char build_used[64]; /* --code: what the build took of a limit, for people; "" = nothing */
 } options;
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -113,9 +117,10 @@ typedef struct {
 
 static const unit times[] = {{"ms", 1},    {"s", 1e3},    {"", 1e3}, {"m", 6e4},
                              {"h", 3.6e6}, {"d", 8.64e7}, {NULL, 0}};
-static const unit sizes[] = {{"", 1},        {"B", 1},         {"K", 1024},      {"KiB", 1024},
-                             {"KB", 1e3},    {"M", 1 << 20},   {"MiB", 1 << 20}, {"MB", 1e6},
-                             {"G", 1 << 30}, {"GiB", 1 << 30}, {"GB", 1e9},      {NULL, 0}};
+static const unit sizes[] = {{"", 1},        {"B", 1},           {"K", 1024},      {"KiB", 1024},
+                             {"KB", 1e3},    {"M", 1 << 20},     {"MiB", 1 << 20}, {"MB", 1e6},
+                             {"G", 1 << 30}, {"GiB", 1 << 30},   {"GB", 1e9},      {"T", 1LL << 40},
+                             {"TB", 1e12},   {"TiB", 1LL << 40}, {NULL, 0}};
 static const unit counts[] = {{"", 1}, {NULL, 0}};
 
 /* "1.5m" in the units of the table. A number, then a unit in any case, and nothing else. */
@@ -131,7 +136,7 @@ static long long number(const char *name, const char *text, const unit *u, const
     if (end != text + digits || u->name == NULL) fail_value(name, text, wanted);
     value *= u->factor;
     if (value < 1) fail_value(name, text, "is too little; \"none\" is no limit");
-    if (value > 1e12) fail_value(name, text, "is too much; \"none\" is no limit");
+    if (value > 1e15) fail_value(name, text, "is too much; \"none\" is no limit");
     return (long long)value;
 }
 
@@ -167,23 +172,35 @@ static int set_limit(options *o, const char *name, const char *value) {
     return 0;
 }
 
-/* "name", "1000", "name:group": what is behind the colon, else the user's own group. */
+/* A number of 1 to 9 digits that ends there, or -1. */
+static long id_number(const char *text) {
+    size_t n = strlen(text);
+    return n > 0 && n < 10 && strspn(text, "0123456789") == n ? atol(text) : -1;
+}
+
+/* "name", "1000", "name:group", "1000:1000". Without a group: the user's own, or, if nobody has that
+   number here, the same number. */
 static void set_user(options *o, const char *value) {
     char name[64];
     const char *colon = strchr(value, ':');
     size_t n = colon ? (size_t)(colon - value) : strlen(value);
     const struct passwd *user;
-    const struct group *group = NULL;
+    const struct group *group;
+    long uid, gid;
 
     snprintf(name, sizeof name, "%.*s", (int)n, value);
     user = getpwnam(name);
-    if (user == NULL && strspn(name, "0123456789") == n && n > 0 && n < 10)
-        user = getpwuid((uid_t)atol(name));
-    if (colon) group = getgrnam(colon + 1);
-    if (user == NULL || (colon && group == NULL)) fail_value("user", value, "is not known here");
-    o->config.uid = (unsigned)user->pw_uid;
-    o->config.gid = (unsigned)(group ? group->gr_gid : user->pw_gid);
-    if (o->config.uid == 0 && geteuid() != 0) fail_value("user", value, "only root can do that");
+    uid = user ? (long)user->pw_uid : id_number(name);
+    if (user == NULL && uid >= 0) user = getpwuid((uid_t)uid);
+    gid = user ? (long)user->pw_gid : uid;
+    if (colon) {
+        group = getgrnam(colon + 1);
+        gid = group ? (long)group->gr_gid : id_number(colon + 1);
+    }
+    if (uid < 0 || gid < 0) fail_value("user", value, "is not known here");
+    if (uid == 0 && geteuid() != 0) fail_value("user", value, "only root can do that");
+    o->config.uid = (unsigned)uid;
+    o->config.gid = (unsigned)gid;
 }
 
 /* The other options with a value. A value of NULL asks whether there is such an option. */
@@ -328,18 +345,25 @@ static void human_size(char *to, size_t room, long long bytes) {
     int i = 0;
 
     while (value >= 1024 && i < 4) value /= 1024, i++;
-    if (bytes < 0) snprintf(to, room, "?");
+    if (bytes < 0) snprintf(to, room, "unknown");
     else snprintf(to, room, i && value < 100 ? "%.1f %s" : "%.0f %s", value, names[i]);
 }
 
+/* Is there a person who looks? Not where several share the terminal, as under xargs -P: there stdin
+   is /dev/null, and who started us is in our process group, as an interactive shell never is. */
+static int has_audience(void) {
+    return isatty(2) && (isatty(0) || getpgid(getppid()) != getpgrp());
+}
+
 static void show_status(screen *s, sbx *box) {
-    char memory[32], output[32], text[160], left[32] = "";
+    char memory[32], output[32], text[160], left[64] = "";
     struct winsize size = {0, 80, 0, 0};
     sbx_usage u;
 
     sbx_get_usage(box, &u);
     if (!s->on || s->inside_line || u.wall_us < 1000000) return;
-    if (s->deadline)
+    if (stopped) snprintf(left, sizeof left, ", stopping; once more kills it");
+    else if (s->deadline)
         snprintf(left, sizeof left, ", %lld s left", (s->deadline - now_ms() + 999) / 1000);
     human_size(memory, sizeof memory, u.memory_bytes);
     human_size(output, sizeof output, u.output_bytes);
@@ -402,6 +426,17 @@ static int build(const options *o, sbx_program *program, sbx_result *result) {
     return result->verdict == SBX_OK;
 }
 
+/* Build and run share --timeout and --cpu: what the first used the second does not get again. */
+static void share_limits(options *o, const sbx_result *build) {
+    long long used[] = {build->wall_us / 1000, (build->user_us + build->system_us) / 1000};
+    long long *limit[] = {&o->config.timeout_ms, &o->config.cpu_ms};
+
+    for (int i = 0; i < 2; i++)
+        if (*limit[i] > 0) *limit[i] = *limit[i] > used[i] ? *limit[i] - used[i] : 1;
+    snprintf(o->build_used, sizeof o->build_used, "; the build before it took %.2f s, CPU %.2f s",
+             (double)build->wall_us / 1e6, (double)used[1] / 1e3);
+}
+
 static void connect_streams(const options *o, sbx_config *c) {
     struct stat out, err;
 
@@ -425,7 +460,7 @@ static void run(const options *o, screen *s, const sbx_program *program, sbx_res
     c.program = program;
     c.user = s;
     c.stop = &stopped;
-    s->on = isatty(2) && !o->quiet && !o->direct;
+    s->on = has_audience() && !o->quiet && !o->direct;
     if (c.timeout_ms > 0) s->deadline = now_ms() + c.timeout_ms;
     the_box = box = sbx_start(&c, result);
     if (box == NULL) return;
@@ -443,6 +478,8 @@ static void report(const options *o, const screen *s, const sbx_result *r) {
     if (!o->stats && (r->verdict == SBX_OK || r->verdict == SBX_EXITED) && !r->step) return;
     if (s->inside_line) fputc('\n', stderr);
     fprintf(stderr, "sbxrun: %s: %s", sbx_verdict_name(r->verdict), r->message);
+    if (o->stats || r->verdict == SBX_TIMED_OUT || r->verdict == SBX_CPU_LIMIT)
+        fputs(o->build_used, stderr);
     human_size(memory, sizeof memory, r->peak_bytes);
     human_size(output, sizeof output, (long long)(r->out.total + r->err.total));
     if (o->stats)
@@ -463,13 +500,15 @@ static void report_json(const options *o, const sbx_result *r) {
 }
 
 static int exit_status(const screen *s, const sbx_result *r) {
-    if (r->step == SBX_STEP_BUILD) return 126;
+    int built = r->step != SBX_STEP_BUILD; /* else it was the compiler */
+
     switch (r->verdict) {
     case SBX_OK: return 0;
-    case SBX_EXITED: return r->exit_code;
-    case SBX_CRASHED: return 128 + r->signal;
+    case SBX_EXITED: return built ? r->exit_code : 126;
+    case SBX_CRASHED: return built ? 128 + r->signal : 126;
     case SBX_CANCELLED: return 128 + (s->broken ? SIGPIPE : stopped);
     case SBX_NOT_STARTED:
+        if (!built) return 126;
         if (r->step != SBX_STEP_EXEC) return 125;
         return r->sys_errno == ENOENT || r->sys_errno == ENOTDIR ? 127 : 126;
     case SBX_LOST:
@@ -493,6 +532,7 @@ int main(int argc, char **argv) {
     if (o.language == NULL) {
         run(&o, &s, NULL, &result);
     } else if (build(&o, &program, &result)) {
+        share_limits(&o, &result);
         sbx_free(&result);
         run(&o, &s, &program, &result);
         sbx_discard(&program);

@@ -58,6 +58,7 @@ try 'no time at all is 125' 125 '' 'sbxrun: --timeout 0: *' --timeout 0 -- true
 try 'a time of -5 is 125' 125 '' 'sbxrun: --timeout -5: *' --timeout=-5 -- true
 try 'half a second, written shortly' 124 '' '*500 ms*' --timeout .5 -- sleep 60
 try 'units in any case' 0 '' '' --memory 64m --output 10kb --file-size 1mib -- true
+try 'a terabyte' 0 '' '' --memory 1T --file-size 1.5tib -- true
 try 'a dot is no time' 125 '' 'sbxrun: --timeout .: *' --timeout . -- true
 try 'a size of 1e9 is 125' 125 '' 'sbxrun: --memory 1e9: *' --memory 1e9 -- true
 try 'half a process is 125' 125 '' 'sbxrun: --processes 1.5: *' --processes 1.5 -- true
@@ -92,6 +93,24 @@ try '--code with a language that nobody knows is 125' 125 '' '*klingon*' --code 
 printf 'int main(void) { return nothing; }\n' >"$tmp/text"
 try '--code that does not compile is 126' 126 '' '*nothing*sbxrun: *' --code c "$tmp/text"
 try '--code: no such file is 125' 125 '' 'sbxrun: --code *none: *' --code c "$tmp/none"
+# A compiler that takes its time: limits and signals hold for the build too.
+mkdir "$tmp/slow" && printf '#!/bin/sh\necho >"%s"\nexec sleep 300\n' "$tmp/begun" >"$tmp/slow/cc"
+chmod 755 "$tmp/slow/cc"
+printf 'int main(void) { for (;;) {} }\n' >"$tmp/text"
+PATH=$tmp/slow:$PATH try '--code: a build that takes too long is 124' 124 '' '*timed-out: the build failed*' \
+    --timeout 300ms --code c "$tmp/text"
+rm -f "$tmp/begun"
+PATH=$tmp/slow:$PATH sbxrun --grace none --code c "$tmp/text" >"$tmp/out" 2>"$tmp/err" &
+pid=$! tries=0
+until [ -f "$tmp/begun" ] || [ $tries -ge 200 ]; do sleep 0.05; tries=$((tries + 1)); done
+kill -TERM $pid
+wait $pid
+[ $? = 143 ] && grep -q 'cancelled' "$tmp/err"
+verdict '--code: a signal while it is built is 128 + its number' $?
+printf '#!/bin/sh\nsleep 0.4\nPATH=${PATH#*:} exec cc "$@"\n' >"$tmp/slow/cc"
+PATH=$tmp/slow:$PATH sbxrun --timeout 2s --code c "$tmp/text" >"$tmp/out" 2>"$tmp/err"
+[ $? = 124 ] && [ "$(sed -n 's/.*ran past its \([0-9]*\) ms.*the build before it took.*/\1/p' "$tmp/err")" -lt 1700 ]
+verdict '--code: what the build took the program does not get again' $?
 echo 'cat; echo end' | sbxrun --code sh - >"$tmp/out" 2>"$tmp/err"
 [ "$(cat "$tmp/out")" = end ]
 verdict '--code -' $?
@@ -112,6 +131,9 @@ try '--user: nobody knows this one' 125 '' 'sbxrun: --user no-such-user: *' --us
 if [ "$(id -u)" = 0 ] && id nobody >/dev/null 2>&1; then
     try '--user' 0 "$(id -u nobody) $(id -g nobody) $(id -g nobody)" '' --user nobody -- \
         sh -c 'echo $(id -u) $(id -g) $(id -G)'
+    try '--user, a number that nobody has' 0 '471147 471147 471147' '' --user 471147 -- \
+        sh -c 'echo $(id -u) $(id -g) $(id -G)'
+    try '--user, two numbers' 0 '471147 4711' '' --user 471147:4711 -- sh -c 'echo $(id -u) $(id -g)'
 else
     try '--user for who is not root' 125 '' 'sbxrun: *' --user root -- true
 fi
@@ -169,6 +191,9 @@ if command -v script >/dev/null 2>&1 && script --version 2>/dev/null | grep -q u
     script -qec "sbxrun --quiet --timeout 60s -- sleep 1.6" /dev/null >"$tmp/out" </dev/null
     [ ! -s "$tmp/out" ]
     verdict '--quiet: none' $?
+    script -qec "seq 3 | xargs -P 3 -I{} sbxrun --timeout 60s -- sleep 1.{}6" /dev/null >"$tmp/out" </dev/null
+    [ ! -s "$tmp/out" ]
+    verdict 'none under xargs -P, where several would share the line' $?
 else
     echo 'skipped: sbxrun on a terminal (no script of util-linux)'
 fi
