@@ -58,8 +58,8 @@ static const char help[] =
 "                      program wrote is in it (up to 1 MiB, or --output)\n"
 "  --json=FILE         the result into a file; output is passed on as usual\n"
 "  --quiet             sbxrun itself prints nothing, whatever happens\n"
-"  --direct            the program gets this terminal instead of a pipe: for\n"
-"                      colours and editors. Not with --output or --json\n"
+"  --direct            the program gets this terminal (and TERM), not a pipe:\n"
+"                      for colours and editors. Not with --output or --json\n"
 "  --help, --version\n"
 "\n"
 "Output is passed on as it comes. If the program exits by itself, sbxrun says\n"
@@ -256,6 +256,15 @@ static void system_tools_first(void) {
     free(longer);
 }
 
+/* As it is here, unless --env says otherwise. */
+static void copy_variable(options *o, const char *name) {
+    size_t n = strlen(name);
+
+    for (int i = 0; i < o->envs; i++)
+        if (strncmp(o->env[i], name, n) == 0 && o->env[i][n] == '=') return;
+    o->env[o->envs++] = name;
+}
+
 static void finish_options(options *o, char **rest) {
     sbx_config *c = &o->config;
 
@@ -264,9 +273,8 @@ static void finish_options(options *o, char **rest) {
         fail("--direct: what the program writes is not seen by sbxrun, so no --output or --json",
              "");
     if (o->language == NULL || rest[0]) c->argv = (const char *const *)rest;
-    if (!c->inherit_env) o->env[o->envs] = "PATH"; /* in front of it is what --env says of PATH */
-    for (int i = 0; i < o->envs; i++)
-        if (strncmp(o->env[i], "PATH=", 5) == 0) o->env[o->envs] = NULL;
+    if (!c->inherit_env) copy_variable(o, "PATH");
+    if (!c->inherit_env && o->direct) copy_variable(o, "TERM"); /* for colours and editors */
     c->env = o->env;
     o->policy.read = o->read;
     o->policy.write = o->write;
@@ -279,7 +287,7 @@ static void finish_options(options *o, char **rest) {
 }
 
 static void parse(options *o, int argc, char **argv) {
-    size_t room = (size_t)argc + 2;
+    size_t room = (size_t)argc + 4; /* PATH, TERM, NULL */
     int i;
 
     o->env = calloc(room, sizeof *o->env);

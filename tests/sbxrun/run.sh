@@ -81,6 +81,9 @@ try '--json=FILE that cannot be written is 125, and nothing runs' 125 '' 'sbxrun
 grep -q '^{"verdict":"ok"' "$tmp/json"
 verdict '--json=FILE is in the file' $?
 try '--direct' 0 'hi' '' --direct -- echo hi
+TERM=xyz try '--direct: TERM is there' 0 'xyz' '' --direct -- sh -c 'echo $TERM'
+TERM=xyz try '... and can be set' 0 'abc' '' --direct --env TERM=abc -- sh -c 'echo $TERM'
+try '--env PATH' 0 '/bin' '' --env PATH=/bin -- /bin/sh -c 'echo $PATH'
 try '--direct with --output is refused' 125 '' '*--direct*' --direct --output 5 -- echo hi
 try 'a program named like an option' 127 '' '*not found*' -- --timeout
 try '-h' 0 'sbxrun *Usage: *' '' -h
