@@ -54,6 +54,23 @@ static void die(const char *what, const char *why) {
     exit(2);
 }
 
+/* What others wrote is shown on a terminal and on a page: not their control characters, and not what
+   is no UTF-8. */
+static void make_plain(char *text) {
+    for (unsigned char *c = (unsigned char *)text; *c;) {
+        int n = *c < 0x80                 ? 1
+                : *c >= 0xC2 && *c < 0xE0 ? 2
+                : *c >= 0xE0 && *c < 0xF0 ? 3
+                                          : 4,
+            i = 1;
+        int control = *c < ' ' || *c == 127 || (*c == 0xC2 && c[1] < 0xA0);
+
+        while (i < n && (c[i] & 0xC0) == 0x80) i++;
+        if (control || i < n || (n == 4 && (*c < 0xF0 || *c > 0xF4))) *c++ = '?';
+        else c += n;
+    }
+}
+
 /* ---- the folder ------------------------------------------------------------------------------ */
 
 /* All of a file, followed by a NUL byte; NULL if it cannot be read. */
@@ -118,6 +135,7 @@ static void read_submissions(const char *folder) {
         submission *s = &all.subs[i];
         const char *name = entry[i]->d_name;
         snprintf(s->file, sizeof s->file, "%.120s", name);
+        make_plain(s->file);
         snprintf(s->path, sizeof s->path, "%s/%s", path, name);
         snprintf(s->language, sizeof s->language, "%.15s", strrchr(name, '.') + 1);
         s->doing = "waits";
@@ -164,6 +182,8 @@ static void judged(submission *s, const char *verdict, const char *note) {
     pthread_mutex_lock(&all.lock);
     s->verdict = verdict;
     snprintf(s->note, sizeof s->note, "%s", note);
+    s->note[sbx_utf8_prefix(s->note, strlen(s->note), sizeof s->note)] = '\0';
+    make_plain(s->note);
     all.done++;
     all.version++;
     pthread_mutex_unlock(&all.lock);
@@ -201,20 +221,39 @@ static const char *verdict_of(const sbx_result *r, const char *answer) {
     }
 }
 
-/* "test 2: exited with code 1: IndexError: list index out of range" */
-static void explain(char *note, size_t room, const char *name, const char *verdict,
-                    const sbx_result *r) {
-    const char *why = r->message, *last = r->err.data;
+/* Why a run was not right, in a few words: the table has 80 columns. */
+static void describe(char *to, size_t room, const sbx_result *r) {
+    const sbx_config *limit = &all.limits;
+    const char *why = r->message;
+
+    switch (r->verdict) {
+    case SBX_OK: snprintf(to, room, "not the right answer"); break;
+    case SBX_CPU_LIMIT: snprintf(to, room, "over %lld ms of CPU time", limit->cpu_ms); break;
+    case SBX_TIMED_OUT: snprintf(to, room, "over %lld ms on the clock", limit->timeout_ms); break;
+    case SBX_MEMORY_LIMIT:
+        snprintf(to, room, "over %lld MB of memory", limit->memory_bytes >> 20);
+        break;
+    case SBX_OUTPUT_LIMIT:
+        snprintf(to, room, "over %lld KB of output", limit->output_bytes >> 10);
+        break;
+    case SBX_EXITED: snprintf(to, room, "exit code %d", r->exit_code); break;
+    default:
+        if (strncmp(why, "'it' was ended by ", 18) == 0) why += 18; /* "signal 11 (SIGSEGV)" */
+        snprintf(to, room, "%.150s", why);
+    }
+}
+
+/* "test 2: exit code 1: IndexError: list index out of range" */
+static void explain(char *note, size_t room, const char *name, const sbx_result *r) {
+    char why[160];
+    const char *last = r->err.data; /* the last line of stderr often tells more */
     int n = 0;
 
-    if (strncmp(why, "'it' ", 5) == 0) why += 5;
-    if (strcmp(verdict, "WA") == 0) why = "not the right answer";
-    if (strcmp(verdict, "RE") == 0) /* its last line of stderr often tells more */
-        for (const char *c = last; *c; c++)
-            if (*c == '\n' && c[1] > ' ') last = c + 1;
-    if (strcmp(verdict, "RE") == 0) n = (int)strcspn(last, "\n");
-    snprintf(note, room, "test %.40s: %.100s%s%.*s", name, why, n ? ": " : "", n < 90 ? n : 90,
-             last);
+    describe(why, sizeof why, r);
+    for (const char *c = last; *c; c++)
+        if (*c == '\n' && c[1] > ' ') last = c + 1;
+    if (r->verdict == SBX_EXITED || r->verdict == SBX_CRASHED) n = (int)strcspn(last, "\n");
+    snprintf(note, room, "test %.40s: %s%s%.*s", name, why, n ? ": " : "", n < 90 ? n : 90, last);
 }
 
 /* One run on one test. Returns the verdict; the note says which test, and why. */
@@ -234,7 +273,7 @@ static const char *run_test(submission *s, const sbx_program *program, const tes
         config.input_size = input_size;
         sbx_run(&config, &result);
         verdict = verdict_of(&result, answer);
-        explain(note, room, t->name, verdict, &result);
+        explain(note, room, t->name, &result);
         pthread_mutex_lock(&all.lock);
         if (result.user_us + result.system_us > s->time_us)
             s->time_us = result.user_us + result.system_us;
@@ -313,6 +352,18 @@ static const char *colour(const char *verdict) {
     return strcmp(verdict, "--") == 0 ? "\033[36m" : "\033[31m";
 }
 
+/* At most so many columns of it; what is cut ends in two dots. */
+static void print_cut(const char *text, size_t room) {
+    size_t used = 0, cut = 0, i;
+
+    for (i = 0; text[i]; i++) {
+        if ((text[i] & 0xC0) == 0x80) continue; /* not the first byte of a character */
+        if (used++ == room - 2) cut = i;
+    }
+    if (used <= room) printf("%s", text);
+    else printf("%.*s..", (int)cut, text);
+}
+
 static void print_row(const submission *s) {
     char row[512], time[16] = "-", memory[16] = "-";
 
@@ -320,9 +371,9 @@ static void print_row(const submission *s) {
     if (s->memory) snprintf(memory, sizeof memory, "%.1f MB", (double)s->memory / 1048576);
     snprintf(row, sizeof row, "%-16.16s %d/%-2d %8s %9s  %s", s->file, s->passed, all.test_count,
              time, memory, s->verdict ? s->note : s->doing);
-    printf("%s%-3s%s %.*s%s\n", colour(s->verdict), s->verdict ? s->verdict : "..",
-           live ? "\033[0m" : "", (int)sbx_utf8_prefix(row, strlen(row), columns - 5), row,
-           live ? "\033[K" : "");
+    printf("%s%-3s%s ", colour(s->verdict), s->verdict ? s->verdict : "..", live ? "\033[0m" : "");
+    print_cut(row, columns - 5);
+    printf("%s\n", live ? "\033[K" : "");
 }
 
 static void print_table(void) {
@@ -374,7 +425,14 @@ static const char page_head[] =
     " color: #fff; background: #b3261e }\n"
     "b.AC { background: #1b7f3b } b.no { background: #777 }\n"
     "svg { vertical-align: middle } rect { fill: #4a7dbd } rect.room { fill: #e4e9f0 }\n"
+    "rect.full { fill: #b3261e }\n"
+    "p.key { color: #666; font-size: 13px }\n"
     "</style></head><body>\n";
+
+static const char page_foot[] =
+    "</table>\n<p class=\"key\">AC accepted &#183; WA wrong answer &#183; TLE, MLE, OLE over the "
+    "limit of time, memory, output &#183; RE ended with an error &#183; CE does not compile "
+    "&#183; -- not judged</p>\n</body></html>\n";
 
 static void html_text(FILE *to, const char *text) {
     for (; *text; text++) {
@@ -388,28 +446,31 @@ static void html_text(FILE *to, const char *text) {
 
 static void html_bar(FILE *to, double value, double most, const char *text) {
     double width = most > 0 ? 120 * value / most : 0;
-    if (width > 120) width = 120;
+    int full = width >= 120;
     fprintf(to,
-            "<td class=\"n\">%s <svg width=\"120\" height=\"10\" role=\"img\">"
+            "<td class=\"n\">%s <svg width=\"120\" height=\"10\" aria-hidden=\"true\">"
             "<rect class=\"room\" width=\"120\" height=\"10\"/>"
-            "<rect width=\"%.1f\" height=\"10\"/></svg></td>",
-            text, width);
+            "<rect%s width=\"%.1f\" height=\"10\"/></svg></td>",
+            text, full ? " class=\"full\"" : "", full ? 120 : width);
 }
 
 static void write_page(const char *path) {
     FILE *to = fopen(path, "w");
     char text[48];
-    int i;
+    int i, accepted = 0;
 
     if (to == NULL) die(path, strerror(errno));
+    for (i = 0; i < all.sub_count; i++)
+        accepted += all.subs[i].verdict && strcmp(all.subs[i].verdict, "AC") == 0;
     fputs(page_head, to);
     fprintf(to,
-            "<h1>%d submissions, %d tests</h1>\n<p>Limits: %lld ms of CPU time, %lld MB of memory,"
-            " %lld KB of output. The bars show how much of it was used.</p>\n"
-            "<table><tr><th></th><th>Submission</th><th>Tests</th><th>Time</th><th>Memory</th>"
+            "<h1>%d of %d submissions accepted</h1>\n"
+            "<p>%d tests. Limits: %lld ms of CPU time, %lld MB of memory,"
+            " %lld KB of output; the bars show how much of it was used.</p>\n"
+            "<table><tr><th></th><th>Submission</th><th>Tests</th><th>CPU time</th><th>Memory</th>"
             "<th></th></tr>\n",
-            all.sub_count, all.test_count, all.limits.cpu_ms, all.limits.memory_bytes >> 20,
-            all.limits.output_bytes >> 10);
+            accepted, all.sub_count, all.test_count, all.limits.cpu_ms,
+            all.limits.memory_bytes >> 20, all.limits.output_bytes >> 10);
     for (i = 0; i < all.sub_count; i++) {
         const submission *s = &all.subs[i];
         const char *verdict = s->verdict ? s->verdict : "--";
@@ -427,7 +488,7 @@ static void write_page(const char *path) {
         html_text(to, s->note);
         fputs("</td></tr>\n", to);
     }
-    fputs("</table></body></html>\n", to);
+    fputs(page_foot, to);
     if (fclose(to) != 0) die(path, strerror(errno));
 }
 

@@ -42,7 +42,7 @@ done
 grep -q 'test 2: not the right answer' "$tmp/out"
 verdict 'the note says which test' $?
 [ "$(grep -c '<svg' "$tmp/page.html")" = "$(ls examples/judge/submissions | grep -c .)" ] &&
-    grep -q '^</table></body></html>$' "$tmp/page.html"
+    grep -q '^</body></html>$' "$tmp/page.html"
 verdict 'a row with bars for each on the page' $?
 if command -v python3 >/dev/null 2>&1; then
     sed -e '/^<!DOCTYPE/d' -e 's/<meta \([^>]*\)>/<meta \1\/>/g' "$tmp/page.html" |
@@ -58,10 +58,12 @@ verdict 'nothing is left of what was built' $?
 # A contest of one submission whose name and words are hostile to a page.
 mkdir -p "$tmp/p/tests" "$tmp/p/submissions"
 echo 1 >"$tmp/p/tests/a.in" && echo 2 >"$tmp/p/tests/a.out"
-echo 'echo "<script>alert(1)</script>" >&2; exit 1' >"$tmp/p/submissions/<img src=x>&.sh"
+echo 'printf "<script>alert(1)</script>\033[31m\302\233 bye" >&2; exit 1' >"$tmp/p/submissions/<img src=x>&.sh"
 "$judge" $options --html "$tmp/page.html" "$tmp/p" >"$tmp/out" 2>&1 &&
     grep -q '^RE ' "$tmp/out" && ! grep -q '<script\|<img' "$tmp/page.html"
 verdict 'names and words are text on the page' $?
+grep -q 'exit code 1: <script>alert(1)</script>?\[31m' "$tmp/out" && ! LC_ALL=C grep -q "$(printf '[\033\302\233]')" "$tmp/out"
+verdict 'what a submission writes cannot steer the terminal' $?
 if env --default-signal=INT true 2>/dev/null; then
     echo 'while :; do :; done' >"$tmp/p/submissions/loop.sh"
     echo time_ms 600000 >"$tmp/p/limits"
