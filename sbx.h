@@ -9504,9 +9504,18 @@ static size_t sbx__utf8_length(const unsigned char *c, size_t left) {
     return n;
 }
 
+/* A character that JSON does not take as it is: "\n" for a newline, "\u0001" for most others. */
+static void sbx__json_escape(sbx__json *j, unsigned char c) {
+    static const char from[] = "\"\\\n\r\t", to[] = "\"\\nrt";
+    const char *found = (const char *)memchr(from, c, sizeof from - 1);
+    char escape[8];
+    if (found) snprintf(escape, sizeof escape, "\\%c", to[found - from]);
+    else snprintf(escape, sizeof escape, "\\u%04x", c);
+    sbx__json_text(j, escape);
+}
+
 static void sbx__json_string(sbx__json *j, const char *text, size_t size) {
     const unsigned char *c = (const unsigned char *)text, *end = c + size;
-    char escape[8];
     sbx__json_put(j, "\"", 1);
     while (c < end) {
         size_t n = sbx__utf8_length(c, (size_t)(end - c));
@@ -9514,8 +9523,7 @@ static void sbx__json_string(sbx__json *j, const char *text, size_t size) {
             sbx__json_put(j, "\\ufffd", 6);
             n = 1;
         } else if (*c < 32 || *c == '"' || *c == '\\' || *c == 127) {
-            snprintf(escape, sizeof escape, "\\u%04x", *c);
-            sbx__json_put(j, escape, 6);
+            sbx__json_escape(j, *c);
         } else {
             sbx__json_put(j, (const char *)c, n);
         }

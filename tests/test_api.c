@@ -352,7 +352,7 @@ UTEST(api, json_says_where_bytes_are_missing) {
     config.truncate_output = SBX_KEEP_ENDS;
     TEST_RUN(&config, &result);
     sbx_json(&result, text, sizeof text);
-    EXPECT_TRUE_MSG(strstr(text, "\"stdout\":\"01289\\u000a\"") != NULL, text);
+    EXPECT_TRUE_MSG(strstr(text, "\"stdout\":\"01289\\n\"") != NULL, text);
     EXPECT_TRUE_MSG(strstr(text, "\"stdout_truncated\":true,\"stdout_gap\":3") != NULL, text);
     EXPECT_TRUE_MSG(strstr(text, "\"stderr_gap\":0") != NULL, text);
     sbx_free(&result);

@@ -74,7 +74,7 @@ try '--env sets, and PATH stays' 0 '*A=1*' '' --env A=1 -- sh -c 'echo "A=$A"; l
 try 'nothing else is there' 0 'A=,' '' -- sh -c 'echo "A=$A,$HOME"'
 A=2 try '--env NAME copies' 0 'A=2' '' --env A -- sh -c 'echo "A=$A"'
 A=3 try '--inherit-env' 0 'A=3' '' --inherit-env -- sh -c 'echo "A=$A"'
-try '--json' 0 '{"verdict":"ok",*"stdout":"hi?u000a",*}' '' --json -- echo hi
+try '--json' 0 '{"verdict":"ok",*"stdout":"hi?n",*}' '' --json -- echo hi
 try '--json=FILE' 0 'hi' '' "--json=$tmp/json" -- echo hi
 try '--json=FILE that cannot be written is 125, and nothing runs' 125 '' 'sbxrun: --json *' \
     "--json=$tmp/none/json" -- echo hi
