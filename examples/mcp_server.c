@@ -423,8 +423,11 @@ static void look_after_calls(void) {
 
 static const char initialized[] =
     "\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"sbx\",\"version\":\"" SBX_VERSION
-    "\"},\"instructions\":\"Programs run without access to the user's files or the network, unless "
-    "the operator allowed it. The verdict says why one ended.\"}";
+    "\"},\"instructions\":\"Runs programs in a sandbox. The programs and libraries of the system "
+    "are "
+    "there, the user's files are not. Each call begins with an empty /tmp%s. %s At most %lld "
+    "seconds "
+    "and %lld MB of memory for a call. In the result, verdict and message say how it ended.\"}";
 
 #define LIMITS_SCHEMA                                                                              \
     "\"stdin\":{\"type\":\"string\",\"description\":\"what it can read from stdin\"},"             \
@@ -448,14 +451,21 @@ static const char tools[] =
     "," LIMITS_SCHEMA "\"required\":[\"command\"]}," OUTPUT_SCHEMA "]}";
 
 static void answer_initialize(const char *id, const json *params) {
-    static const char *const known[] = {"2025-06-18", "2025-03-26", "2024-11-05"};
+    static const char *const known[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
     const json *asked = member(params, "protocolVersion");
     const char *version = known[0]; /* the newest, unless the client has an older one */
-    char result[600];
+    char result[1200];
+    int n;
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (is_text(asked, known[i])) version = known[i];
-    snprintf(result, sizeof result, "{\"protocolVersion\":\"%s\",%s", version, initialized);
+    n = snprintf(result, sizeof result, "{\"protocolVersion\":\"%s\",", version);
+    snprintf(result + n, sizeof result - (size_t)n, initialized,
+             ceiling.cwd ? ", and starts in a workspace where files stay for the next call"
+                         : "; nothing is kept for the next call",
+             !ceiling.policy || ceiling.policy->allow_network ? "The network can be used."
+                                                              : "There is no network.",
+             ceiling.timeout_ms / 1000, ceiling.memory_bytes >> 20);
     send_result(id, result);
 }
 
@@ -655,6 +665,11 @@ static void system_tools_first(void) {
     free(longer);
 }
 
+static const char usage[] =
+    "usage: mcp_server [--workspace DIR] [--network] [--timeout SECONDS] [--memory MB] "
+    "[--no-policy]\n"
+    "A tool server (Model Context Protocol) on stdin and stdout, to be started by a client.\n";
+
 int main(int argc, char **argv) {
     static sbx_policy policy;
     static const char *write_trees[] = {NULL, NULL};
@@ -678,7 +693,11 @@ int main(int argc, char **argv) {
         else wrong = argv[i];
     }
     if (wrong || ceiling.timeout_ms <= 0 || ceiling.memory_bytes <= 0) {
-        fprintf(stderr, "mcp_server: %s?\n", wrong ? wrong : "a number of seconds, of MB");
+        fputs(usage, stderr);
+        return 2;
+    }
+    if (ceiling.cwd && access(ceiling.cwd, R_OK | W_OK | X_OK) != 0) {
+        fprintf(stderr, "mcp_server: --workspace %s: %s\n", ceiling.cwd, strerror(errno));
         return 2;
     }
     policy.write = write_trees;

@@ -94,8 +94,19 @@ told() { # NAME PATTERN: one line of the answers has it
 } | talk 2
 told 'initialize' '"id":0,"result":{"protocolVersion":"2025-06-18",'
 told 'a strange id comes back' '"id":"a\\u0022\\u005c\\u0001ä",'
-told 'a result' '"structuredContent":{"verdict":"exited",.*"exit_code":3,.*"stdout":"hello\\u000a"'
+told 'a result' '"structuredContent":{"verdict":"exited",.*"exit_code":3,.*"stdout":"hello\\n"'
 told 'an error of the program is one of the tool' '"isError":true'
+
+printf '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"%s"}}\n' 2024-11-05 1999-01-01 |
+    talk 2
+[ "$(grep -c '"protocolVersion":"2024-11-05"' "$tmp/out")" = 1 ] && [ "$(grep -c '"protocolVersion":"20' "$tmp/out")" = 2 ]
+verdict 'the version of the client, or else one of our own' $?
+"$BUILD/examples/mcp_server" --workspace "$tmp/none" >"$tmp/out" 2>&1 </dev/null
+[ $? = 2 ] && grep -q 'workspace.*No such file' "$tmp/out"
+verdict 'a workspace that is not there' $?
+"$BUILD/examples/mcp_server" --bogus >"$tmp/out" 2>&1 </dev/null
+[ $? = 2 ] && grep -q '^usage: ' "$tmp/out"
+verdict 'a wrong option' $?
 
 for arguments in '{}' '{"command":7}' '{"command":"true","x":1}' '{"command":"a\u0000b"}' \
     '{"command":"true","timeout_ms":-1}' '{"command":"true","timeout_ms":1.5}' \
@@ -109,7 +120,7 @@ call 1 '{"command":"echo ok","timeout_ms":999999999,"memory_mb":999999999}' | ta
 told 'never above the ceiling, and that is no error' '"verdict":"ok"'
 if [ -z "$options" ]; then
     call 1 '{"command":"echo hi >/etc/mcp-was-here || echo no"}' | talk 1
-    told 'the policy holds' '"stdout":"no\\u000a"'
+    told 'the policy holds' '"stdout":"no\\n"'
 else
     echo 'skipped: the policy (not available here)'
 fi
