@@ -30,6 +30,7 @@ help:
 	@echo 'make corpus    how often the verdict is the true one, over programs of known end'
 	@echo 'make bench     what a run costs, as ratios to hand-written code; GROUPS=words for a part'
 	@echo 'make bench-check  fails if a budget of it is missed three times'
+	@echo 'make costs     measures again what the table in README.md says'
 	@echo 'make walk      how a reader who follows a run goes through sbx.h; VERBOSE=1 lists the way'
 	@echo 'make examples  build the programs of examples/ into $(BUILD)/examples'
 	@echo 'make install   header, sbxrun, manual pages, pkg-config; PREFIX=$(PREFIX), DESTDIR='
@@ -94,6 +95,10 @@ bench:
 
 bench-check: # on a quiet machine: every budget of tests/bench/bench.c, in three tries
 	@CC='$(CC)' sh tests/bench/run.sh --check $(GROUPS)
+
+costs: # the table and the picture of README.md, from this machine; quiet, with the peers installed
+	@CC='$(CC)' sh tests/bench/run.sh levels peers
+	@$(BUILD)/bench/plot $(BUILD)/bench/results.jsonl .github README.md
 
 examples: $(EXAMPLES)
 
@@ -172,5 +177,6 @@ $(BUILD)/examples/%: examples/%.c sbx.h
 	@mkdir -p $(@D)
 	$(CC) $(TESTFLAGS) $(WARN) -o $@ $< -pthread
 
-.PHONY: install proof coverage walk wings treesoak qemu faults fuzz mutants soak help demo test check corpus bench bench-check examples clean \
+.PHONY: install proof coverage walk wings treesoak qemu faults fuzz mutants soak help demo test check \
+	corpus bench bench-check costs examples clean \
 	programs

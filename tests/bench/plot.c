@@ -1,6 +1,9 @@
 /* Draws what bench has measured: plot RESULTS.jsonl DIRECTORY writes DIRECTORY/spawn.svg (a start,
    by the size of the host) and DIRECTORY/levels.svg (what each level costs). Both say on which
-   machine and when that was. What was not measured is not drawn. */
+   machine and when that was. What was not measured is not drawn.
+
+   plot RESULTS.jsonl DIRECTORY README.md draws spawn.svg only, and writes the same figures as a
+   table into the file, between the two lines that begin with "<!-- costs" and "<!-- end of costs". */
 #define _GNU_SOURCE 1
 #include <math.h>
 #include <stdio.h>
@@ -181,9 +184,80 @@ static void draw_levels(const char *directory) {
     fclose(to);
 }
 
+/* ---- a table for the README ------------------------------------------------------------------- */
+
+static const struct {
+    const char *label, *group, *name; /* in a host of 10 MB; NULL = a line between */
+    const char *large; /* the group for a host of 1 GB; NULL = not measured */
+} rows[] = {
+    {"`sbx_run`, process group", "peers-10MB", "sbx_run, group", "peers-1GB"},
+    {"`sbx_run`, whole tree (the default)", "peers-10MB", "sbx_run, tree", "peers-1GB"},
+    {"`sbx_run`, policy", "levels", "sbx_run, policy", NULL},
+    {"posix_spawn", "peers-10MB", "posix_spawn", "peers-1GB"},
+    {"fork and exec", "peers-10MB", "fork + exec", "peers-1GB"},
+    {"popen", "peers-10MB", "popen, through sh", "peers-1GB"},
+    {"GLib's GSubprocess", "peers-10MB", "GSubprocess", "peers-1GB"},
+    {"libuv", "peers-10MB", "libuv", "peers-1GB"},
+    {"Rust's Command", "peers-10MB", "Rust Command", "peers-1GB"},
+    {"Go's os/exec", "peers-10MB", "Go os/exec", "peers-1GB"},
+    {"Python's subprocess.run", "peers-10MB", "Python subprocess.run", "peers-1GB"},
+    {"node's spawnSync", "peers-10MB", "node spawnSync", "peers-1GB"},
+    {"timeout(1)", "levels", "timeout", NULL},
+    {"bwrap --unshare-pid", "levels", "bwrap --unshare-pid", NULL},
+    {"bwrap --unshare-all", "levels", "bwrap --unshare-all", NULL},
+    {"firejail", "levels", "firejail", NULL},
+};
+
+static void print_cell(FILE *to, const result *r) {
+    if (r == NULL) fprintf(to, " |");
+    else fprintf(to, " %.*f (%.2f ms) |", r->ratio < 10 ? 2 : 0, r->ratio, r->value / 1000);
+}
+
+static void print_table(FILE *to) {
+    size_t i;
+
+    fprintf(to, "| a tiny program, started, read and reaped | host of 10 MB | host of 1 GB |\n");
+    fprintf(to, "|---|---|---|\n");
+    for (i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const result *small = find(rows[i].group, rows[i].name);
+        const result *large = rows[i].large ? find(rows[i].large, rows[i].name) : NULL;
+        if (small == NULL) continue;
+        fprintf(to, "| %s |", rows[i].label);
+        print_cell(to, small);
+        print_cell(to, large);
+        fprintf(to, "\n");
+    }
+    fprintf(to,
+            "\nTimes what a loop written by hand takes in the same host, and milliseconds: %s.\n\n"
+            "![What a start costs, by the memory that the host has in use](.github/spawn.svg)\n",
+            machine);
+}
+
+/* Everything but what is between the two lines stays as it is. */
+static int fill_in(const char *path) {
+    static char text[1 << 20];
+    FILE *file = fopen(path, "r");
+    size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    char *from = strstr(text, "<!-- costs"), *end = strstr(text, "<!-- end of costs");
+
+    if (file) fclose(file);
+    if (size == 0 || size == sizeof text - 1 || !from || !end || end < from) return 0;
+    file = fopen(path, "w");
+    if (file == NULL) return 0;
+    from = strchr(from, '\n') + 1;
+    fwrite(text, 1, (size_t)(from - text), file);
+    print_table(file);
+    fputs(end, file);
+    return fclose(file) == 0;
+}
+
 int main(int argc, char **argv) {
-    if (argc != 3 || !load(argv[1])) return 1;
-    if (find("peers-10MB", series[0].name) != NULL) draw_spawn(argv[2]);
-    draw_levels(argv[2]);
+    int measured;
+
+    if (argc < 3 || argc > 4 || !load(argv[1])) return 1;
+    measured = find("peers-10MB", series[0].name) != NULL;
+    if (measured) draw_spawn(argv[2]);
+    if (argc == 3) draw_levels(argv[2]);
+    else if (!measured || !fill_in(argv[3])) return 1;
     return 0;
 }
