@@ -124,6 +124,27 @@ wings() {
     done
 }
 
+# scissors COMPILER-AND-FLAGS: a wing cut out of the file leaves a header that compiles, and the
+# core alone is left when all of them are.
+scissors() {
+    if ! command -v unifdef >/dev/null 2>&1; then
+        skipped "wings cut out of the file" "no unifdef"
+        return
+    fi
+    all=""
+    for wing in TREE WATCH CGROUP POLICY CALL CODE; do
+        all="$all -DSBX__HAS_$wing=0"
+        cut_out "$1" "$wing" "-DSBX__HAS_$wing=0" "-DSBX_NO_$wing"
+    done
+    cut_out "$1" "all wings and Linux" "-DSBX__LINUX=0 $all" "-DSBX_NO_LINUX $no_wings"
+}
+
+cut_out() { # COMPILER-AND-FLAGS NAME WHAT-IS-CUT OFF
+    mkdir -p "$out/cut"
+    unifdef $3 -o "$out/cut/sbx.h" sbx.h
+    case_clean "${1%% -W*}, cut out: $2" $1 $4 -I"$out/cut" -c -o "$out/w.o" "$here/impl.c"
+}
+
 # What one C compiler must accept and refuse besides; $1 = compiler.
 specials() {
     c="$1 $warn -Wstrict-prototypes -I. -c -o $out/s.o"
@@ -169,7 +190,7 @@ optimised() {
     done
 }
 
-# The API includes only <stddef.h>, and the implementation exports only sbx_ names.
+# The API includes only <stddef.h>; the implementation exports only sbx_ names, and has no state.
 public_face() {
     if ! $1 -std=c99 -I. -M "$here/unit_b.c" >"$out/deps" 2>&1; then
         skipped "$1 headers of the API" "no -M"
@@ -189,6 +210,15 @@ public_face() {
         passed "$1 exported names"
     else
         failed "$1 exported names"
+    fi
+
+    # No global state: the one word is that of a function in its own child (sbx_fail).
+    if ! $1 -std=c99 -fno-pic -fno-pie -I. -c -o "$out/s.o" "$here/impl.c" >"$log" 2>&1; then
+        skipped "$1 global state" "no code without relocations"
+    elif nm "$out/s.o" | awk '$2 ~ /^[bBcCdD]$/ && $3 != "sbx__current"' | tee "$log" | grep -q .; then
+        failed "$1 global state"
+    else
+        passed "$1 global state"
     fi
 }
 
@@ -215,6 +245,7 @@ quick)
     ;;
 wings)
     wings "$CC -std=c99 $c_warn" ""
+    scissors "$CC -std=c99 $c_warn"
     ;;
 full)
     for compiler in gcc clang; do
@@ -233,6 +264,7 @@ full)
     standards tcc "-Wall -Werror" "" c99
     standards gcc "$c_warn -m32" "" c99 c17
     for compiler in gcc clang; do wings "$compiler -std=c99 $c_warn" ""; done
+    scissors "gcc -std=c99 $c_warn"
     for compiler in g++ clang++; do wings "$compiler -std=c++11 $warn" "-x c++"; done
     wings "musl-gcc -std=c99 $c_warn" ""
     mixed gcc g++
