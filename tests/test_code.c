@@ -1060,7 +1060,7 @@ static const char *talk(const language *l, const sbx_config *base) {
         config.grace_ms = SBX_UNLIMITED;
         config.timeout_ms = talks[i].verdict == SBX_TIMED_OUT ? 200 : 25000;
         config.output_bytes = talks[i].verdict == SBX_OUTPUT_LIMIT ? 100000 : 0;
-        flaw = talks[i].verdict == SBX_TIMED_OUT ? test_run_ready(&config, "ready", &result)
+        flaw = talks[i].verdict == SBX_TIMED_OUT ? test_run_ready(&config, "ready\n", &result)
                                                  : test_run(&config, &result);
         if (!*flaw && (result.verdict != talks[i].verdict || result.exit_code != talks[i].code ||
                        (talks[i].out && strcmp(result.out.data, talks[i].out) != 0)))
