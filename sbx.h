@@ -2100,16 +2100,22 @@ static long long *sbx__value(sbx_config *cfg, size_t field) {
     return (long long *)(void *)((char *)cfg + sbx__fields[field].offset);
 }
 
+static int sbx__check_range(const char *name, long long v, long long most, sbx_result *r) {
+    const char *least = strcmp(name, "grace_ms") == 0 ? "to kill at once" : "none";
+    char text[32];
+    if (v >= SBX_UNLIMITED && v <= most) return 1;
+    if (most == SBX_MAX_BYTES) sbx__size(text, most);
+    else snprintf(text, sizeof text, "%lld", most);
+    return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
+                       "%s = %lld is out of range: 0 is the default, -1 is %s, %s is the most",
+                       name, v, least, text);
+}
+
 static int sbx__check_limits(sbx_config *cfg, sbx_result *r) {
     size_t i;
-    for (i = 0; i < SBX__FIELDS; i++) {
-        long long v = *sbx__value(cfg, i), most = sbx__fields[i].most;
-        if (v < SBX_UNLIMITED || v > most)
-            return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
-                               "%s = %lld is out of range: 0 is the default, -1 is none, %lld is "
-                               "the most",
-                               sbx__fields[i].name, v, most);
-    }
+    for (i = 0; i < SBX__FIELDS; i++)
+        if (!sbx__check_range(sbx__fields[i].name, *sbx__value(cfg, i), sbx__fields[i].most, r))
+            return 0;
     if (cfg->truncate_output < 0 || cfg->truncate_output > SBX_KEEP_ENDS)
         return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
                            "truncate_output = %d is none of SBX_KEEP_FIRST, _LAST, _ENDS",
@@ -2126,16 +2132,20 @@ static void sbx__fill_in(sbx_config *cfg) {
     if (cfg->grace_ms < 0) cfg->grace_ms = 0; /* from here on 0 is 0 */
 }
 
-static int sbx__check_stream(sbx_result *r, const char *name, sbx_io mode, unsigned allowed, int fd,
-                             int own) {
+static const char *sbx__io_name(sbx_io mode) {
     static const char *const names[] = {"SBX_DEFAULT", "SBX_DISCARD", "SBX_INHERIT", "SBX_MERGE",
                                         "SBX_FD",      "SBX_PIPE",    "SBX_STREAM"};
+    return names[mode];
+}
+
+static int sbx__check_stream(sbx_result *r, const char *name, sbx_io mode, unsigned allowed, int fd,
+                             int own) {
     if ((int)mode < 0 || mode > SBX_STREAM)
         return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "%s = %d is not a mode of this stream", name,
                            (int)mode);
     if (!(allowed & 1u << mode))
         return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "%s = %s is not a mode of this stream", name,
-                           names[mode]);
+                           sbx__io_name(mode));
     if (mode == SBX_FD && fcntl(fd, F_GETFD) < 0)
         return sbx__refuse(r, SBX_STEP_CONFIG, EBADF, "%s_fd = %d is not open", name, fd);
     if (mode == SBX_INHERIT && fcntl(own, F_GETFD) < 0)
@@ -2161,8 +2171,8 @@ static int sbx__check_io(const sbx_config *cfg, int handle, sbx_result *r) {
         return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "input_size = %lu, but input is %s", size,
                            cfg->input ? "not that large" : "NULL");
     if (cfg->input && cfg->in != SBX_DEFAULT)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "input is set, but in = %d does not read it",
-                           (int)cfg->in);
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "input is set, but in = %s does not read it",
+                           sbx__io_name(cfg->in));
 
     for (i = 0; cfg->pass_fds && cfg->pass_fds[i] != -1; i++) {
         if (i == 64)
@@ -8062,11 +8072,8 @@ static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r) {
     sbx__plan_policy *q = &p->policy;
     const sbx_policy *policy = p->cfg.policy;
     int version;
-    if (policy->scratch_bytes < SBX_UNLIMITED || policy->scratch_bytes > SBX_MAX_BYTES)
-        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
-                           "policy.scratch_bytes = %lld is out of range: 0 is the default, -1 is "
-                           "none, %lld is the most",
-                           policy->scratch_bytes, SBX_MAX_BYTES);
+    if (!sbx__check_range("policy.scratch_bytes", policy->scratch_bytes, SBX_MAX_BYTES, r))
+        return 0;
     if (!SBX__ARCH)
         return sbx__refuse(r, SBX_STEP_POLICY, ENOSYS,
                            "policy needs a system-call filter, which this architecture lacks here");

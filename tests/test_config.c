@@ -859,11 +859,11 @@ UTEST(config, input) {
     config.input_size = 3;
     config.in = SBX_FD;
     config.in_fd = null;
-    EXPECT_REFUSED(&config, "input", NULL);
+    EXPECT_REFUSED(&config, "input", "SBX_FD");
     config.in = SBX_DISCARD;
-    EXPECT_REFUSED(&config, "input", NULL);
+    EXPECT_REFUSED(&config, "input", "SBX_DISCARD");
     config.in = SBX_INHERIT;
-    EXPECT_REFUSED(&config, "input", NULL);
+    EXPECT_REFUSED(&config, "input", "SBX_INHERIT");
     config.in = SBX_PIPE;
     EXPECT_REFUSED(&config, "in", NULL);
     config.in = SBX_DEFAULT;
@@ -967,7 +967,7 @@ static const struct {
     LIMIT(timeout_ms),  LIMIT(grace_ms),     LIMIT(output_bytes),
     LIMIT(cpu_ms),      LIMIT(memory_bytes), LIMIT(address_space_bytes),
     LIMIT(file_bytes),  LIMIT(open_files),   LIMIT(processes),
-    LIMIT(stack_bytes),
+    LIMIT(stack_bytes), LIMIT(error_bytes),
 #undef LIMIT
 };
 #define LIMITS ((int)(sizeof limits / sizeof *limits))
@@ -991,6 +991,17 @@ UTEST(config, negative_limits) {
     for (i = 0; i < LIMITS; i++)
         for (j = 0; j < (int)(sizeof wrong / sizeof *wrong); j++)
             EXPECT_STREQ("", limit_refused(i, wrong[j]));
+    forget_marker();
+}
+
+/* What may be set instead is told as for people. */
+UTEST(config, range_of_a_limit_is_told) {
+    sbx_config config = marked_config();
+    config.memory_bytes = -2;
+    EXPECT_REFUSED(&config, "memory_bytes", "-1 is none, 1024 TiB is the most");
+    config.memory_bytes = 0;
+    config.grace_ms = -2;
+    EXPECT_REFUSED(&config, "grace_ms", "-1 is to kill at once, 1000000000000 is the most");
     forget_marker();
 }
 
@@ -1175,8 +1186,19 @@ UTEST(config, clamp_takes_the_lower) {
             for (k = 0; k < count; k++) {
                 /* a ceiling of 0 where 0 stands for a default could be read either way */
                 if (values[k] == 0 && meaning(i, 0) != NONE) continue;
+                if (values[k] == 0 && strcmp(limits[i].name, "error_bytes") == 0) continue;
                 EXPECT_STREQ("", clamp_flaw(i, values[j], values[k]));
             }
+}
+
+/* Under a ceiling where both streams share one cap, a cap of stderr's own would come on top. */
+UTEST(config, clamp_lets_stderr_have_no_more) {
+    sbx_config config = {0}, ceiling = {0};
+    config.error_bytes = 1000;
+    ceiling.output_bytes = 5000;
+    sbx_clamp(&config, &ceiling);
+    EXPECT_EQ(5000LL, config.output_bytes);
+    EXPECT_EQ(0LL, config.error_bytes);
 }
 
 /* The ceiling must not make a wrong value right, nor a wrong value lift the ceiling. */
