@@ -167,7 +167,7 @@ static void expect_out_of_memory(int *utest_result, const char *const *argv, sbx
     EXPECT_EQ(SIGKILL, result.signal);
     EXPECT_LT(result.peak_bytes, 68 * MB); /* libraries in use may be on another group's bill */
     EXPECT_GT(result.peak_bytes, 60 * MB);
-    EXPECT_NE((char *)NULL, strstr(result.message, test_text("%lld", 64 * MB)));
+    EXPECT_STREQ("", test_lacks(result.message, "64 MiB"));
     sbx_free(&result);
 }
 
@@ -404,9 +404,8 @@ UTEST(cgroup, policy_keeps_it_in) {
     }
     EXPECT_VERDICT(SBX_OK, result);
     EXPECT_STREQ("", result.out.data);
-    EXPECT_TRUE_MSG(strstr(result.err.data, "memory.max: Permission denied") != NULL ||
-                        strstr(result.err.data, "memory.max: Read-only file system") != NULL,
-                    result.err.data);
+    EXPECT_STREQ("", test_lacks(result.err.data, "memory.max: Directory nonexistent|"
+                                                 "memory.max: No such file"));
     sbx_free(&result);
     config.command = NULL;
     config.argv = test_child_argv("memory", "own", "100");

@@ -87,7 +87,7 @@ done
 for name in bin sbin lib lib64; do ln -s usr/$name "$root/$name"; done
 
 needed="sh cat chown grep ln ls mkdir mount sleep uname"
-used="bash chmod cp date dd diff echo env false find git head id ip kill mkfifo mktemp mv
+used="base64 bash chmod cp date dd diff echo env false find git head id ip kill mkfifo mktemp mv
     printf ps readlink rm rmdir sed seq sort stat su tar test touch tr true unshare wc yes"
 for name in $needed $used; do
     for place in /bin /usr/bin /sbin /usr/sbin; do
@@ -121,6 +121,7 @@ file=$(${CC:-cc} -print-file-name=libgcc_s.so.1 2>/dev/null) # pthread_exit load
 [ ! -f "$file" ] || cp -L "$file" "$root/lib/"
 printf 'root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n' >"$root/etc/passwd"
 printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
+printf '127.0.0.1 localhost\n' >"$root/etc/hosts"
 set -f # the filters are not file names
 echo "$FILTERS" >"$root/filters"
 set +f
