@@ -18,7 +18,7 @@ RUN = BUILD='$(BUILD)' CC='$(CC)' sh tests/run.sh
 help:
 	@echo 'make demo      well- and ill-behaved programs, and what sbx.h says of each'
 	@echo 'make test      all tests; needs a C compiler, make and sh (under 3 minutes)'
-	@echo 'make check     more: sanitizers, analysers, valgrind, all languages'
+	@echo 'make check     more: sanitizers, analysers, valgrind, all languages, honest programs'
 	@echo 'make proof     all there is: also every build, faults, fuzzing, mutants, the corpus, qemu'
 	@echo 'make wings     the header with one wing less, each, and with none'
 	@echo 'make treesoak  the attacks on the tree, 200 times each, as root and as an ordinary user'
@@ -58,13 +58,13 @@ test:
 
 check:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain asan@user)
-	@$(RUN) asan@user format cppcheck tidy valgrind languages
+	@$(RUN) asan@user format cppcheck tidy valgrind languages honest
 
 # Longer: every build, wing by wing, a second kernel, the corpus, faults, fuzzing, mutants.
 proof:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain tsan $(MORE_VARIANTS) $(WING_VARIANTS))
 	@$(RUN) $(MORE_VARIANTS) $(WING_VARIANTS) \
-		qemu matrix format tidy soak valgrind threads slow languages copied mcp-client install browser cppcheck corpus \
+		qemu matrix format tidy soak valgrind threads slow languages honest copied mcp-client install browser cppcheck corpus \
 		faults fuzz mutants
 
 wings: # what is left works, and what is off is refused

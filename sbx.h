@@ -7017,6 +7017,8 @@ static const char *const sbx__network[] = { /* and these, if it is allowed */
     "/etc/", "hosts", "host.conf", "resolv.conf", "gai.conf", "services", "protocols",
     "ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls/certs", "pki/tls/openssl.cnf",
     "pki/ca-trust", NULL};
+/* In a group these always: a program that cannot read them does not take them for missing. */
+static const char *const sbx__there[] = {"/etc/", "ssl/openssl.cnf", "pki/tls/openssl.cnf", NULL};
 static const char *const sbx__devices[] = {"/dev/", "null", "zero", "full", "random", "urandom",
                                            NULL};
 
@@ -7898,6 +7900,7 @@ static int sbx__allow_named(sbx__plan *p) {
     }
     if (p->in_tree || policy->no_system) return 1;
     sbx__add_system(p, sbx__system, SBX__SPOT_TREE, SBX__READ_TREE);
+    sbx__add_system(p, sbx__there, SBX__SPOT_TREE, SBX__READ_TREE);
     sbx__add_system(p, proc, SBX__SPOT_TREE, SBX__READ_TREE);
     sbx__add_system(p, sbx__devices, SBX__SPOT_DEVICE, sbx__device_rights(p));
     if (policy->allow_network) sbx__add_system(p, sbx__network, SBX__SPOT_TREE, SBX__READ_TREE);

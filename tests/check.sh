@@ -1,6 +1,6 @@
 #!/bin/sh
 # The longer checks, one by name: copied, mcp-client, browser, format, tidy, cppcheck, soak,
-# valgrind, threads, slow, languages, treesoak, qemu.
+# valgrind, threads, slow, languages, honest, treesoak, qemu.
 # One line per case: ok, FAILED, or skipped with the reason; a tool that is not installed is
 # skipped, never passed.
 set -u
@@ -166,6 +166,32 @@ languages() {
     rm -rf "$dir"
 }
 
+# Honest programs under a policy, as this user and, if that is root, as one without privileges.
+honest() {
+    dir=$(mktemp -d "${TMPDIR:-/tmp}/sbx-honest.XXXXXX") && chmod 755 "$dir" || return
+    cp "$BUILD/plain/tests" "$BUILD/plain/child" "$dir" || return
+    users=$(id -u)
+    [ "$users" != 0 ] || users="0 65534"
+    for uid in $users; do
+        for name in $("$dir/tests" --list-tests | sed -n 's/^honest\.//p'); do
+            (
+                cd "$dir" || exit 1
+                export SBX_TEST_SLOW=1
+                [ "$uid" = "$(id -u)" ] || export SBX_TEST_AS_UID="$uid"
+                ./tests "--filter=honest.$name"
+            ) >"$log" 2>&1
+            status=$?
+            if grep -q '^ *Skipped : ' "$log"; then
+                echo "skipped: $name, uid $uid ($(sed -n 's/^ *Skipped : //p' "$log"))"
+            else
+                grep -q '^\[       OK \]' "$log" || status=1
+                verdict "$name, uid $uid" $status
+            fi
+        done
+    done
+    rm -rf "$dir"
+}
+
 language_as() { # UID: the language $name
     (
         cd "$dir" || exit 1
@@ -255,6 +281,7 @@ soak) soak ;;
 valgrind) valgrind_soak ;;
 threads) threads ;;
 languages) languages ;;
+honest) honest ;;
 *)
     echo "FAILED  no such check: $1"
     exit 2
