@@ -119,6 +119,46 @@ static int net_relative(int argc, char **argv) {
     return 0;
 }
 
+/* COUNT children of MB each who leave no trace: nobody waits for them ("ignored"), or only pid 1
+   does ("orphaned"); or they live side by side for MS and are waited for ("beside"). */
+static int net_unseen(int argc, char **argv) {
+    const char *how = word(argc, argv, 0, "ignored");
+    long long mb = number(argc, argv, 1, 1), count = number(argc, argv, 2, 1), i;
+    int orphaned = strcmp(how, "orphaned") == 0, beside = strcmp(how, "beside") == 0;
+    if (mb * (beside ? count : 1) > 512 || count > 100) return 96;
+    if (strcmp(how, "ignored") == 0) signal(SIGCHLD, SIG_IGN);
+    for (i = 0; i < count; i++) {
+        pid_t pid = spawn();
+        if (pid == 0) {
+            if (orphaned && spawn() > 0) _exit(0);
+            if (touch_memory(mb, MAP_PRIVATE) == 0 && beside) sleep_ms(number(argc, argv, 3, 50));
+            _exit(0);
+        }
+        while (!beside && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+        }
+    }
+    while (wait(NULL) > 0 || errno == EINTR) {
+    }
+    return 0;
+}
+
+/* Uses MB in huge pages, each of which takes one page fault. */
+static int net_huge(int argc, char **argv) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    size_t size = (size_t)number(argc, argv, 0, 1) << 20, huge = 2u << 20, i;
+    char *block;
+    if (size > 512u << 20) return 96;
+    block = (char *)mmap(NULL, size + huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                         0);
+    if (block == (char *)MAP_FAILED) return 95;
+    block += (huge - (size_t)block % huge) % huge;
+    madvise(block, size, MADV_HUGEPAGE);
+    for (i = 0; i < size; i += huge) block[i] = 1;
+#endif
+    sleep_ms(number(argc, argv, 1, 0));
+    return 0;
+}
+
 /* Uses MB, and has a child for MS that lives in the same memory; then, with HOG, the child becomes
    a program of that many MB. */
 static int net_vfork(int argc, char **argv) {
@@ -346,6 +386,8 @@ static const struct net_act {
     {"forbidden", net_forbidden},
     {"flood_and_burn", net_flood_and_burn},
     {"relative", net_relative},
+    {"unseen", net_unseen},
+    {"huge", net_huge},
     {"vfork", net_vfork},
     {"undumpable", net_undumpable},
     {"pool", net_pool},

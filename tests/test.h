@@ -347,7 +347,8 @@ size_t test_largest_block(void); /* asked for since the last test_fail_allocatio
    clock instead of waiting, and makes the wall clock jump, which must not matter at all. */
 extern long long test_clock_skew_ms;          /* added to the monotonic clock */
 void test_wall_clock_jump(long long seconds); /* every look at the wall clock is so much later */
-int test_clock_can_move(void);                /* 0 = neither works in this build */
+void test_cpu_clock_jump(long long seconds);  /* the same for the CPU time of a thread */
+int test_clock_can_move(void);                /* 0 = none of it works in this build */
 
 /* A run that times out as soon as it has said the text on stdout, not earlier and hardly later:
    with the checks of test_run, and a timeout_ms and on_output of its own. "" = all is well. */

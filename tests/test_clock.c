@@ -10,7 +10,7 @@ long long test_clock_skew_ms;
 
 #if defined(__linux__) && defined(__LP64__) && defined(SYS_clock_gettime)
 
-static long long jump_s, jumped_s;
+static long long jump_s, jumped_s, cpu_jump_s, cpu_jumped_s;
 
 int clock_gettime(clockid_t id, struct timespec *time) {
     int got = (int)syscall(SYS_clock_gettime, id, time);
@@ -21,6 +21,8 @@ int clock_gettime(clockid_t id, struct timespec *time) {
     }
     if (got == 0 && id == CLOCK_REALTIME && jump_s)
         time->tv_sec += (time_t)__sync_add_and_fetch(&jumped_s, jump_s);
+    if (got == 0 && id == CLOCK_THREAD_CPUTIME_ID && cpu_jump_s)
+        time->tv_sec += (time_t)__sync_add_and_fetch(&cpu_jumped_s, cpu_jump_s);
     return got;
 }
 
@@ -41,11 +43,13 @@ time_t time(time_t *where) {
 }
 
 void test_wall_clock_jump(long long seconds) { jump_s = seconds; }
+void test_cpu_clock_jump(long long seconds) { cpu_jump_s = seconds; }
 int test_clock_can_move(void) { return 1; }
 
 #else /* other systems have other clocks, and 32-bit ones two kinds of time_t */
 
 void test_wall_clock_jump(long long seconds) { (void)seconds; }
+void test_cpu_clock_jump(long long seconds) { (void)seconds; }
 int test_clock_can_move(void) { return 0; }
 
 #endif

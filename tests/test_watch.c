@@ -944,6 +944,118 @@ UTEST(watch, nobody_is_certain_of_a_limit_that_nobody_saw_kept) {
     }
 }
 
+static int is_over(void *arg) {
+    siginfo_t info;
+    (void)arg;
+    memset(&info, 0, sizeof info);
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+}
+
+/* It runs while nobody looks. */
+static const char *run_unwatched(const sbx_config *config, sbx_result *result) {
+    sbx *box = sbx_start(config, result);
+    TEST_MUST(box != NULL);
+    TEST_MUST(test_wait_until(is_over, NULL, 0));
+    sbx_finish(box, result);
+    return "";
+}
+
+/* Children that came and went while nobody looked are in nobody's books, or one by one. All had
+   more than the limit at some moment: whoever did not see it cannot be certain, nor know the peak. */
+UTEST(watch, children_that_nobody_saw_leave_doubt) {
+    static const char *const ways[][6] = {
+        {"net", "unseen", "ignored", "40", "2", NULL},
+        {"net", "unseen", "orphaned", "40", "2", NULL},
+        {"net", "unseen", "beside", "5", "12", "30"},
+    };
+    int i;
+    NEED_WATCH();
+    for (i = 0; i < 6; i++) {
+        const char *const *way = ways[i / 2];
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv(way[0], way[1], way[2], way[3], way[4], way[5]);
+        config.contain = test_both[i % 2];
+        config.memory_bytes = 20 * MB;
+        ASSERT_STREQ("", run_unwatched(&config, &result));
+        EXPECT_TRUE_MSG(result.verdict == SBX_MEMORY_LIMIT || !result.certain, way[2]);
+        if (result.peak_bytes >= 0) EXPECT_GT_MSG(result.peak_bytes, 20 * MB, way[2]);
+        sbx_free(&result);
+        if (strcmp(way[2], "beside") != 0) continue;
+        config.memory_bytes = 0; /* nor is the largest of them the peak */
+        ASSERT_STREQ("", run_unwatched(&config, &result));
+        if (result.peak_bytes >= 0) EXPECT_GT_MSG(result.peak_bytes, 40 * MB, way[2]);
+        sbx_free(&result);
+    }
+}
+
+/* A huge page takes one page fault, as a small one does. */
+UTEST(watch, huge_pages_leave_doubt_where_nobody_saw_them) {
+    int i;
+    NEED_WATCH();
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("net", "huge", "24");
+        config.contain = test_both[i];
+        config.memory_bytes = 8 * MB;
+        ASSERT_STREQ("", run_unwatched(&config, &result));
+        EXPECT_TRUE(result.verdict == SBX_MEMORY_LIMIT || !result.certain);
+        sbx_free(&result);
+    }
+}
+
+/* Where the kernel has no clock for all of them: children that nobody waits for. */
+static const char *unheard_cpu_time(void *arg) {
+    int i;
+    (void)arg;
+    if (!refuse_the_clock()) return "skip: no filter";
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("net", "burners", "50", "3", "ignored");
+        config.contain = test_both[i];
+        config.cpu_ms = 60;
+        MUST_BE_WELL(run_unwatched(&config, &result));
+        if (result.verdict != SBX_CPU_LIMIT && result.certain)
+            return test_text("%lld us, %s", cpu_of(&result), result.message);
+        sbx_free(&result);
+    }
+    return "";
+}
+
+UTEST(watch, cpu_time_that_nobody_heard_of_leaves_doubt) {
+    NEED_WATCH();
+    EXPECT_WELL(test_in_copy(unheard_cpu_time, NULL));
+}
+
+/* A virtual machine was paused in the middle of a look: that look seems to have taken hours. */
+static const char *hog_after_a_costly_look(void *arg) {
+    sbx_config config = {0};
+    sbx_result result;
+    config.argv = test_child_argv("memory", "own", "200", "1", "6000");
+    config.contain = *(sbx_contain *)arg;
+    config.memory_bytes = 64 * MB;
+    test_cpu_clock_jump(100);
+    sbx_run(&config, &result);
+    test_cpu_clock_jump(0);
+    if (result.verdict != SBX_MEMORY_LIMIT || result.signal != SIGKILL)
+        return test_text("signal %d, %s", result.signal, result.message);
+    sbx_free(&result);
+    return "";
+}
+
+UTEST(watch, a_look_that_seems_to_cost_hours_is_not_the_last) {
+    sbx_contain contain[2];
+    int i;
+    NEED_WATCH();
+    if (!test_clock_can_move()) UTEST_SKIP("no clock that can be moved");
+    for (i = 0; i < 2; i++) {
+        contain[i] = test_both[i];
+        EXPECT_WELL(test_in_copy(hog_after_a_costly_look, &contain[i]));
+    }
+}
+
 /* A walk through many page tables would keep the host's thread in the kernel. */
 UTEST(watch, no_look_takes_long) {
     sbx_config config = {0};
