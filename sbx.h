@@ -5165,14 +5165,16 @@ static long long sbx__number_after(const char *text, const char *label, long lon
 
 /* Tasks of this user, for RLIMIT_NPROC. */
 static long long sbx__user_tasks(unsigned user) {
-    char text[4096];
+    char text[1024];
     long long tasks = 0;
     int pid, proc = sbx__open_proc();
     DIR *dir = proc >= 0 ? sbx__list(proc, ".") : NULL;
+    sbx__task t;
     while (dir && (pid = sbx__next_pid(dir)) != 0)
         if (sbx__proc_read(proc, pid, "status", text, sizeof text) &&
-            sbx__number_after(text, "\nUid:", -1) == (long long)user)
-            tasks += sbx__number_after(text, "\nThreads:", 0);
+            sbx__number_after(text, "\nUid:", -1) == (long long)user &&
+            sbx__proc_stat(proc, pid, &t)) /* in status it may stand far behind the groups */
+            tasks += t.threads;
     if (dir) closedir(dir);
     sbx__close(&proc);
     return tasks;

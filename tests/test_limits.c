@@ -701,3 +701,25 @@ UTEST(limits, processes_are_exact_in_a_group_too) {
     if (test_is_portable()) UTEST_SKIP("nobody can count the user's tasks there");
     EXPECT_WELL(test_as_user(processes_in_a_group, NULL));
 }
+
+#ifdef __linux__
+#include <grp.h>
+
+/* The same for a user of so many groups that the line with the threads stands far behind. */
+static const char *processes_beside_many_groups(void *arg) {
+    gid_t groups[3000];
+    int i;
+    for (i = 0; i < 3000; i++) groups[i] = (gid_t)(100000 + i);
+    TEST_MUST(setgroups(3000, groups) == 0);
+    TEST_MUST(setgid(65533) == 0 && setuid(65533) == 0); /* nobody else is this user */
+    TEST_MUST(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0); /* /proc/self is its own again */
+    if (access(test_child(), X_OK) < 0) return "skip: the child is out of reach of others";
+    return processes_in_a_group(arg);
+}
+
+UTEST(limits, processes_are_exact_for_a_user_of_many_groups) {
+    if (test_is_portable()) UTEST_SKIP("nobody can count the user's tasks there");
+    if (geteuid() != 0) UTEST_SKIP("only root can have so many groups");
+    EXPECT_WELL(test_in_copy(processes_beside_many_groups, NULL));
+}
+#endif
