@@ -7229,8 +7229,11 @@ static const sbx__rule sbx__rules[] = {
     SBX__DENY(vm86), SBX__DENY(vm86old), SBX__DENY(stime), SBX__DENY(umount),
 #else
     SBX__DENY(shmget), SBX__DENY(shmat), SBX__DENY(shmctl), SBX__DENY(msgget), SBX__DENY(msgctl),
-    SBX__DENY(msgsnd), SBX__DENY(msgrcv), SBX__DENY(semget), SBX__DENY(semctl), SBX__DENY(semop),
+    SBX__DENY(msgsnd), SBX__DENY(msgrcv), SBX__DENY(semget), SBX__DENY(semctl),
     SBX__DENY(semtimedop),
+#endif
+#ifdef SYS_semop
+    SBX__DENY(semop),
 #endif
 #if defined(__i386__) || defined(__arm__)
     SBX__HIDE(sendfile64), SBX__FIXED(fchown32), SBX__FIXED(chown32), SBX__FIXED(lchown32),
@@ -8070,23 +8073,22 @@ static int sbx__open_ear(int least) {
 static int sbx__ear_child(void *arg) {
     static const char *const name[] = {"sbx-ear", NULL};
     const sbx__plan_policy *q = (const sbx__plan_policy *)arg;
+    int pipe_end = q->ear_pipe;
     if (sbx__new_session() && sbx__dup(q->notice, SBX__EAR_LISTENER, 0) >= 0 &&
         sbx__dup(q->ear_pipe, SBX__EAR_PIPE, 0) >= 0 && sbx__dup(q->ear_pipe, 2, 0) >= 0 &&
         sbx__dup(q->ear_image, SBX__EAR_IMAGE, O_CLOEXEC) >= 0 && chdir("/") == 0) {
+        pipe_end = SBX__EAR_PIPE;
         sbx__close_from(SBX__EAR_IMAGE + 1);
         syscall(SYS_execveat, SBX__EAR_IMAGE, "", name, name + 1, SBX__AT_EMPTY_PATH);
     }
-    sbx__quit(126);
+    sbx__quit(write(pipe_end, "", 1) == 1 ? 126 : 127);
     return 0;
 }
 
-/* The clone returns when it has begun, or could not and is gone. */
+/* The clone returns when it has begun, or has said that it cannot. */
 static int sbx__ear_listens(const sbx__plan_policy *q) {
-    struct pollfd one;
-    one.fd = q->ear_fd;
-    one.events = POLLIN;
-    one.revents = 0;
-    return q->ear > 0 && poll(&one, 1, 0) == 0;
+    int said = 0;
+    return q->ear > 0 && ioctl(q->ear_pipe, FIONREAD, &said) == 0 && said == 0;
 }
 
 /* The filter may deny new processes already: then as a copy, by a call that has the password. */
