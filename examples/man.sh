@@ -6,8 +6,40 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 version=$(sed -n 's/^#define SBX_VERSION "\(.*\)".*/\1/p' sbx.h)
 
-verbatim() { # text that is set as it stands: a backslash, a dot or an apostrophe in front mean nothing
+escaped() { # a backslash, a hyphen, a dot or an apostrophe in front mean nothing
     sed -e 's/\\/\\e/g' -e "s/^\([.']\)/\\\\\&\1/" -e 's/-/\\-/g'
+}
+
+verbatim() { # set as it stands, as far to the left as there is room
+    printf '.nf\n.in 2\n'
+    escaped
+    printf '.fi\n.in\n'
+}
+
+# The manual: headings, lists and sentences become those of a page; tables and programs, whose lines
+# have gaps in them or are far to the right, stay as they are.
+manual() {
+    escaped | awk '
+        function fill(on) {
+            if (on == filled) return
+            print on ? ".fi\n.in" : ".nf\n.in 2"
+            filled = on
+        }
+        BEGIN { filled = 1 }
+        /^[A-Z][A-Z\\-]+( [A-Z]+|,|$)/ { fill(1); print ".SH " $0; fresh = 1; next }
+        /^ *$/ { if (filled) print ".PP"; else print ""; next }
+        /[^ ]   *[^ ]/ || /^    / { fill(0); print; fresh = 0; next }
+        {
+            if (!filled) { fill(1); if (!fresh) print ".PP" }
+            fresh = 0
+            sub(/^ +/, "")
+            if (sub(/^\\- /, "")) print ".IP \\(bu 2"
+            else if ($0 ~ /^[0-9]\. /) { print ".IP " $1 " 3"; sub(/^[0-9]\. /, "") }
+            else if ($0 ~ /^When a function/) print ".PP"
+            if ($0 ~ /^[.\x27]/) $0 = "\\&" $0
+            print
+        }
+        END { fill(1) }'
 }
 
 library() {
@@ -23,19 +55,20 @@ sbx \- run a program, or a C function, under limits, and learn why it ended
 END
     # Declarations: from SBX_API to the semicolon, without comments.
     sed -n '/^typedef enum sbx_verdict/,/^\/\* End of the API/p' sbx.h |
-        awk '/^SBX_API/ { on = 1 } on { sub(/^SBX_API /, ""); sub(/ *\/\*.*/, ""); print }
-             on && /;/ { on = 0 }' | verbatim
+        awk '/^SBX_API/ { on = 1 }
+             on { if (!sub(/^SBX_API /, "")) sub(/^        /, ""); sub(/ *\/\*.*/, ""); print }
+             on && /;/ { on = 0 }' | escaped
     printf '.fi\n'
-    sed -n '4,/\*\/$/p' sbx.h | sed -e 's/ *\*\/$//' -e 's/^   //' |
-        awk '/^[A-Z][A-Z-]+( [A-Z]+|,|$)/ { print "\\\\HEAD " $0; next } { print }' |
-        verbatim | sed 's/^\\e\\eHEAD \(.*\)/.fi\n.SH \1\n.nf/'
-    printf '.fi\n.SH TYPES\n.nf\n'
-    sed -n '/^#define SBX_VERSION/p; /^#define SBX_UNLIMITED/,/^SBX_API sbx_verdict sbx_run(/p' sbx.h | sed '$d' | verbatim
-    printf '.fi\n.SH FUNCTIONS\n.nf\n'
+    sed -n '4,/\*\/$/p' sbx.h | sed -e 's/ *\*\/$//' -e 's/^   //' | manual
+    printf '.SH TYPES\n'
+    sed -n '/^#define SBX_VERSION/p; /^#define SBX_UNLIMITED/,/^SBX_API sbx_verdict sbx_run(/p' sbx.h |
+        sed '$d' | verbatim
+    printf '.SH FUNCTIONS\n'
     sed -n '/^\/\* Runs it, waits for its end/,/^\/\* clang-format on/p' sbx.h | sed '$d' | verbatim
-    printf '.fi\n.SH SEE ALSO\n.BR sbxrun (1),\n.BR timeout (1),\n.BR prlimit (1)\n'
+    printf '.SH SEE ALSO\n.BR sbxrun (1),\n.BR timeout (1),\n.BR prlimit (1)\n'
 }
 
+# "  --option VALUE   words" becomes an item, lines that are far to the right go on with it.
 command() { # PROGRAM
     cat <<END
 .TH SBXRUN 1 "" "sbxrun $version" "User Commands"
@@ -44,11 +77,36 @@ sbxrun \- run a program under limits, and say why it ended
 .SH SYNOPSIS
 .nf
 END
-    "$1" --help | sed -n 's/^Usage: *//p; s/^       sbxrun/sbxrun/p' | verbatim
+    "$1" --help | sed -n 's/^Usage: *//p; s/^       sbxrun/sbxrun/p' | escaped
     printf '.fi\n.SH DESCRIPTION\n'
-    "$1" --help | sed -e '1,/^ *sbxrun .*--code/d' | verbatim |
-        awk '/^[A-Z].*:$|^[A-Z][a-z ]*(\(.*)?$/ { print ".fi\n.SS " $0 "\n.nf"; next }
-             /^[A-Z]/ { print ".fi\n.PP"; para = 1 } /^$/ { if (para) print ".nf"; para = 0 } { print }'
+    "$1" --help | sed -e '1,/^ *sbxrun .*--code/d' | escaped | awk '
+        /^Exit status/ { sub(/,.*/, "") }
+        /^[A-Z][A-Za-z ]*( \(.*)?:?$/ && !inside {
+            heading = $0
+            note = ""
+            if (match(heading, / \(.*\)$/)) {
+                note = substr(heading, RSTART + 2, RLENGTH - 3)
+                heading = substr(heading, 1, RSTART - 1)
+            }
+            sub(/:$/, "", heading)
+            print ".SS " heading
+            if (note) print toupper(substr(note, 1, 1)) substr(note, 2) "."
+            examples = heading == "Examples"
+            if (examples) print ".nf"
+            next
+        }
+        /^$/ { inside = 0; next }
+        examples { sub(/^  /, ""); print; next }
+        /^  [^ ]/ {
+            sub(/^  /, "")
+            at = match($0, /  +/)
+            print ".TP"
+            print ".B " (at ? substr($0, 1, at - 1) : $0)
+            if (at) print substr($0, at + RLENGTH)
+            next
+        }
+        /^ / { sub(/^ +/, ""); print; next }
+        { if (!inside) print ".PP"; inside = 1; print }'
     printf '.fi\n.SH SEE ALSO\n.BR sbx (3),\n.BR timeout (1),\n.BR xargs (1)\n'
 }
 
