@@ -19,20 +19,23 @@
        }
        // prints: timed-out: 'sleep' ran past its 500 ms limit and was killed
 
-   1. Fill in a config: argv or command, input, limits. What is zero has the default that stands
-      beside it in the struct; SBX_UNLIMITED is none. A wrong value is refused before anything runs.
-   2. sbx_run() runs it and returns one verdict. result.message is a sentence for people; exit_code,
-      signal, both outputs and the measurements are there whatever the verdict.
-   3. sbx_start(), sbx_poll(), sbx_finish() do the same beside a host that must not block, and
-      sbx_write(), sbx_read() talk to the program meanwhile.
-   4. sbx_call() runs a C function in a child instead of a program; sbx_run_code() runs source text
-      in thirteen languages.
-   5. cfg.policy gives it a world of its own, without the user's files, network, other processes and
-      most of the kernel (Linux).
-   When a function returns, no process of the tree is left, no zombie, no descriptor, no file. What
-   was asked for was in force, or nothing ran and the message says what is missing. The host is
-   never changed: no handlers, no threads, no globals, no output; signal mask, dispositions,
-   descriptors, directory and environment stay as they were.
+   1. Fill in a config: what to run, its input, its limits. A field that is zero has the default
+      that is written beside it in the struct; SBX_UNLIMITED means no limit. A wrong value is
+      refused before anything runs, and the message names it.
+   2. sbx_run() runs the program and returns one verdict. result.message is a sentence for people.
+      Exit code, signal, both outputs and the measurements are in the result, whatever the verdict.
+   3. sbx_start(), sbx_poll() and sbx_finish() do the same without making you wait. sbx_write() and
+      sbx_read() talk with the program while it runs.
+   4. sbx_call() runs a C function in a child process. sbx_run_code() runs source text in thirteen
+      languages.
+   5. cfg.policy (Linux) takes away the user's files, the network, other processes and most of the
+      kernel.
+   Two words that are used below: the host is your process, which calls these functions; a box is a
+   program that runs under them, with everything that it starts.
+   When sbx_run or sbx_finish returns, no process of the box is left, no zombie, no descriptor and
+   no file. Either everything that you asked for was in force, or nothing ran and the message says
+   what is missing. The host is never changed: no signal handlers, no threads, no global variables,
+   no output; its signal mask, descriptors, directory and environment stay as they were.
 
    VERDICTS, AND WHAT THEY REST ON (sbx_classify; the first row that fits)
      not-started    a step before the program failed                                 certain
@@ -54,12 +57,13 @@
      crashed        any other signal           certain, unless RLIMIT_AS or file_bytes was in force
      exited         any other exit code        certain, unless RLIMIT_AS or file_bytes was in force
      no-result      sbx_call: the same
-   A child that had ended by itself keeps its own verdict, unless it had used more than cpu_ms or
-   memory_bytes, or written more than output_bytes. Such a verdict is not certain (SBX_SAW_BLIND)
-   where the host looked too late to know that a limit was kept: first after the deadline, or when
-   the program was gone before its memory could be looked at.
+   A program that had already ended by itself keeps its own verdict, unless it had used more than
+   cpu_ms or memory_bytes, or written more than output_bytes. That verdict is not certain
+   (SBX_SAW_BLIND) if the host looked too late to know that a limit was kept: for the first time
+   after the deadline, or when the program was gone before its memory could be looked at.
 
-   WHAT EACH LEVEL STOPS                                       group  tree  policy  policy
+   WHAT EACH LEVEL STOPS
+                                                               group  tree  policy  policy
                                                                             in group
      its own time, output, memory, CPU, files past the limit     x      x      x      x
      descendants that call setsid or daemonise                   -      x      -      x
@@ -69,65 +73,71 @@
      reading the user's files, writing anywhere, the network     -      -      x      x
      learning which files exist (stat)                           -      -      -      x
      ptrace, namespaces, mounts, io_uring, bpf, keys, ...        -      -      x      x
-   The group is SBX_CONTAIN_GROUP, the tree is SBX_CONTAIN_AUTO or _TREE, the policy is cfg.policy.
-   * signals from Landlock 6 (Linux 6.12) on.
+   The group is SBX_CONTAIN_GROUP; the tree is SBX_CONTAIN_AUTO or _TREE; the policy is cfg.policy.
+   * Signals are stopped from Landlock 6 (Linux 6.12) on.
 
    UNDER A POLICY
-     The program has a root directory of its own: the system's trees (read-only), those of `read`
-     and `write` under their own names, the program, a private /tmp and /dev/shm, /dev/null zero
-     full random urandom, and a /proc that knows only its own processes. Anything else does not
-     exist. Symlinks on the way to a tree are there, too; of trees inside trees the innermost
-     decides. HOME is the first tree that can be written, else /tmp; TMPDIR is /tmp; both unless
-     env sets them. Without a cwd it starts where the host is, if the box has that, else in /tmp.
-     With "/" among the trees /tmp is the host's, and TMPDIR somewhere else if that is read-only.
-     With no_system, and scratch_bytes 0, there is nothing at all but `read` and `write`.
-     Landlock is a second lock where the kernel has it. System calls that would lead out fail with
-     EPERM, those that the table in the wing policy does not know with ENOSYS. With kill_on_denied
-     those that no honest program makes by accident end it: the table says which.
+     The program has a root directory of its own. In it are the system's directories (read-only),
+     the trees of `read` and `write` under their own names, the program itself, an empty /tmp and
+     /dev/shm, the devices null, zero, full, random and urandom, and a /proc that shows only its own
+     processes. Nothing else exists. Symbolic links on the way to a tree are there, too. If a tree
+     is inside another one, the inner one decides what is allowed in it.
+     HOME is the first tree of `write`, else /tmp. TMPDIR is /tmp. What env sets comes before both.
+     If cwd is not set, the program starts in the host's directory if that exists in the box, else
+     in /tmp.
+     If one of the trees is "/", /tmp is the host's; if that cannot be written, TMPDIR is elsewhere.
+     With no_system, and scratch_bytes 0, there is nothing but `read` and `write`.
+     Landlock is a second lock, where the kernel has it. System calls that would lead out fail with
+     EPERM; those that are not in the table of the wing policy fail with ENOSYS. With kill_on_denied
+     a forbidden call that no honest program makes by accident ends the program: the table says
+     which ones.
 
    IN CONTAINERS AND ON HARDENED DISTRIBUTIONS
-     there are often no namespaces for an ordinary user: a policy is then refused, and the message
-     names the setting (user.max_user_namespaces, kernel.unprivileged_userns_clone,
-     kernel.apparmor_restrict_unprivileged_userns, or the container's seccomp profile). With
-     contain = SBX_CONTAIN_GROUP the policy is Landlock and the filter alone, and needs none. Then
-     modes, owners, times and attributes cannot be changed, also in `write`; stat shows what exists;
-     there is no private /tmp (TMPDIR is the first writable tree); a read tree inside a writable
-     one, and kill_on_denied with a function, are refused. It has to be asked for: AUTO never
-     becomes this. examples/probe.c shows what works on a machine.
+     an ordinary user often gets no namespaces. A policy is then refused, and the message names the
+     setting: user.max_user_namespaces, kernel.unprivileged_userns_clone,
+     kernel.apparmor_restrict_unprivileged_userns, or the container's seccomp profile. Change it, or
+     set contain = SBX_CONTAIN_GROUP: the policy then consists of Landlock and the filter for system
+     calls, and needs no namespaces. In such a box modes, owners, times and attributes of files
+     cannot be changed, not even in `write`; stat shows which files exist; there is no private /tmp
+     (TMPDIR is the first tree of `write`). A read tree inside a writable one is refused, and so is
+     kill_on_denied with a function. This has to be asked for: SBX_CONTAIN_AUTO never chooses it.
+     examples/probe.c shows what works on a machine.
 
    WHAT IT DOES NOT PROTECT AGAINST
-   - Without a policy the program is the user: it reads and deletes what the user can.
-   - A kernel bug is a way out of everything here. For code that hunts for those, use a virtual
+   - Without a policy the program can do what the user can: read and delete the user's files.
+   - A bug in the kernel can open every wall here. For code that looks for such bugs, use a virtual
      machine.
-   - Side channels, shared caches, disk space, disk and memory bandwidth; system information in
-     /proc; descriptors that the host hands over.
-   - Under a policy: locks (flock) on files that can be read, which stop others who lock them; pipes
-     with a name (FIFOs) in a tree of `read` that is below /tmp, or where there is no Landlock, can
-     be written; with allow_network it can take names of abstract sockets.
-   - A function of sbx_call has a copy of all the host's memory but for cfg.secrets, and its shared
-     mappings: keys on the stack, buffers of libraries, other users' requests. Name there what must
-     not be seen, or let a small process make the calls.
-   - The directory of source text outlives a host that is killed. Compilers are trusted as programs,
-     not as parsers of hostile text: give them a policy.
-   - memory_bytes is watched, not reserved: a child can be over it for some milliseconds, longer in
-     a crowd of a thousand processes or while the host has no descriptor free; and memory in memfd,
-     tmpfs (a policy's scratch_bytes), pipes or unmapped shared pages is nobody's. Only cfg.cgroup
-     counts it all. Only what is surely in use ends a program: of a file that others map too, its
-     share. Where the limit may have been passed unseen (at 4 GB a second, by children that are gone
-     and that nobody waited for, or by one who lives for a millisecond) `certain` is 0.
-   - A process that the host forks, without exec, while a box runs has a copy of its pipes: if the
-     host is killed then, the tree lives until that process ends.
-   - cpu_ms counts by perf's task clock where the kernel lets the user have one (root; others with
-     kernel.perf_event_paranoid <= 2, in few containers), and misses nothing. Elsewhere children of
-     a living parent that nobody waits for count as far as a look, every 10 ms, has met them; where
-     others may have used up the rest, `certain` is 0.
-   - Root stays root: without a policy a root program can do what root can, in any tree: trace pid 1
-     and so outlive a killed host. Without a policy any program can change or leave its cgroup.
-   - Without a policy, or in a group, a child can keep the host's thread in the kernel past the
-     deadline (a splice holds the pipe's lock): a tree (on x86_64 and aarch64) ends all the same
-     2 to 3 seconds after timeout_ms and grace_ms, a group when the child does.
-   - A process that the kernel cannot kill (it waits for a dead disk or file server): 5 seconds
-     after SIGKILL the functions return all the same, with SBX_SAW_STUCK in result.evidence.
+   - Side channels; use of caches, disk space, disk and memory bandwidth; what /proc tells about the
+     system; descriptors that the host hands over.
+   - Under a policy: the program can lock (flock) files that it can read, and so hold up others who
+     lock them. It can write to named pipes (FIFOs) in a tree of `read` that is below /tmp, or where
+     there is no Landlock. With allow_network it can take names of abstract sockets.
+   - A function of sbx_call has a copy of all the host's memory except cfg.secrets, and it shares
+     the host's shared mappings. That copy may hold keys on the stack, buffers of libraries and
+     requests of other users. Name in cfg.secrets what must not be seen, or make the calls from a
+     small process.
+   - If the host is killed, the directory with source text stays. Compilers are not made for hostile
+     source text: give them a policy.
+   - memory_bytes is watched, not reserved. A program can be over it for some milliseconds; longer
+     if there are a thousand processes, or while the host has no free descriptor. Memory in memfd,
+     tmpfs (a policy's scratch_bytes), pipes and shared pages that nobody maps is not counted: only
+     cfg.cgroup counts it all. A file that other programs map too counts by its share. If the limit
+     may have been passed unseen (at 4 GB a second, by a process that lives for a millisecond, or
+     by children that are gone and that nobody waited for), `certain` is 0.
+   - If the host forks without exec while a box runs, that child has a copy of the box's pipes. If
+     the host is killed then, the tree lives until that child ends.
+   - cpu_ms misses nothing where the kernel lets the user have perf's task clock: root, and others
+     if kernel.perf_event_paranoid is 2 or less; in few containers. Elsewhere it looks every 10 ms,
+     and what a process used after the last look is lost if its parent lives and never waits for it.
+     Where that may have been the rest of cpu_ms, `certain` is 0.
+   - Root stays root: without a policy a root program can do what root can, in any tree. It can
+     trace pid 1 and so outlive a killed host. Without a policy any program can change or leave its
+     cgroup.
+   - Without a policy, or in a group, a child can hold the host's thread in the kernel past the
+     deadline (a splice holds the pipe's lock). A tree (on x86_64 and aarch64) still ends 2 to 3
+     seconds after timeout_ms and grace_ms; a group ends when the child does.
+   - A process that the kernel cannot kill, because it waits for a dead disk or file server: 5
+     seconds after SIGKILL the functions return all the same, with SBX_SAW_STUCK in result.evidence.
 
    CONFIG BY TASK
      what runs          argv, or command, or program; name for messages; cwd; env, inherit_env;
@@ -141,15 +151,15 @@
      functions          secrets; nursery, arg_size
 
    THREADS AND SIGNALS
-     Different boxes in different threads need no locking. One box belongs to one thread at a time;
-     sbx_cancel and sbx_kill are for any thread and any signal handler. Config and everything it
-     points to may be freed as soon as sbx_start has returned (but not what `stop` points to).
-     A signal handler of the host that runs during sbx_run or sbx_poll does not end the wait. To
-     stop an sbx_run from a handler, let cfg.stop point to an int that the handler sets.
-     sbx_call forks: in the function only the calling thread exists. With other threads running,
-     locks they held stay locked there; malloc and stdio are safe with glibc, musl and macOS, other
-     libraries may not be. stdout and stderr are flushed when the function returns, not when it
-     crashes.
+     Different boxes can be used in different threads without locks. One box belongs to one thread
+     at a time; only sbx_cancel and sbx_kill can be called from any thread and any signal handler.
+     The config and everything it points to may be freed as soon as sbx_start has returned, except
+     what `stop` points to.
+     If a signal handler of the host runs during sbx_run or sbx_poll, these go on waiting. To stop
+     an sbx_run from a handler, let cfg.stop point to an int, and set that int in the handler.
+     sbx_call forks: in the function only the calling thread exists. Locks that other threads held
+     stay locked there. malloc and stdio are safe with glibc, musl and macOS; other libraries may
+     not be. stdout and stderr are flushed when the function returns, not when it crashes.
 
    COMPILE-TIME OPTIONS
      SBX_IMPLEMENTATION        this unit holds the implementation
@@ -159,18 +169,19 @@
                                SBX_FREE(NULL) does nothing
      SBX_NO_LINUX              only the portable POSIX part, as on macOS and the BSDs
      SBX_NO_TREE, SBX_NO_WATCH, SBX_NO_CGROUP, SBX_NO_POLICY, SBX_NO_CALL, SBX_NO_CODE
-                               one wing less. What is off is refused by name, never ignored; AUTO
-                               without the tree is the group, memory_bytes without the watch is
-                               RLIMIT_AS, as on other systems. The policy goes with the tree
+                               leave out one wing. A config that asks for it is refused by name.
+                               Without the tree AUTO is the group, and there is no policy; without
+                               the watch memory_bytes is RLIMIT_AS, as on other systems
 
    PLATFORMS
-     Linux 5.8 and later for trees, 5.12 for a policy (in a group 5.13 and Landlock); older ones get
-     the group. macOS and the BSDs get the process group: there cpu_ms (in whole seconds) and
-     memory_bytes are limits of each process, as `enforced` tells; `processes` counts all that the
-     user has, other programs too; and sbx_start returns late if another thread forks meanwhile
-     without exec. Windows is refused. A policy knows x86_64, i386, aarch64, arm and riscv64, and
-     programs of the host's own kind: under a host of 32 bits those of 64 crash, and the reverse. On
-     i386 glibc's sockets go through a call it cannot look into: none there. A nursery is for Linux.
+     Linux 5.8 and later has trees, 5.12 and later policies (in a group: 5.13 and Landlock). Older
+     Linux, macOS and the BSDs have the process group. On macOS and the BSDs cpu_ms (in whole
+     seconds) and memory_bytes are limits of each process, as `enforced` tells; `processes` counts
+     all that the user has, other programs too; and sbx_start returns late if another thread forks
+     meanwhile without exec. On Windows it does not compile. A nursery needs Linux.
+     A policy knows x86_64, i386, aarch64, arm and riscv64, and programs of the host's own kind:
+     under a host of 32 bits programs of 64 bits crash, and the reverse. On i386 glibc opens sockets
+     by a system call that the filter cannot look into, so there are no sockets there.
 
    MAP
      the API, to "End of the API"; then how it works, with the map of the implementation; the core,
@@ -9704,9 +9715,13 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling) {
 #endif /* SBX_IMPLEMENTATION */
 
 /* CHANGES
-   1.0.0  core and wings; sbx_read, SBX_STREAM, SBX_KEEP_..., error_bytes, pass_fds, name, stop;
-          sbx_kill, sbx_signal, sbx_pid, sbx_set_timeout, sbx_get_usage, sbx_start_call; sbx_json;
-          the grace is the tree's; env NULL is PATH; a relative argv[0] starts from cwd
+   1.0.0  new: source text (sbx_run_code, sbx_build, sbx_discard); a policy is a root directory of
+          its own; reading and steering (sbx_read, SBX_STREAM, SBX_KEEP_..., error_bytes, sbx_kill,
+          sbx_signal, sbx_pid, sbx_set_timeout, sbx_get_usage, sbx_get_watch_any); functions beside
+          the host (sbx_start_call), from a nursery, without its secrets; name, stop, pass_fds, uid
+          and gid; sbx_json, sbx_step_name; the command sbxrun
+          changed: env NULL is PATH alone; a relative argv[0] starts from cwd; the grace is that of
+          the whole tree; a verdict is certain only if it is proven
    0.1.0  first version
 
    LICENCE: take your choice of MIT or public domain.

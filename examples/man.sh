@@ -26,16 +26,18 @@ manual() {
             filled = on
         }
         BEGIN { filled = 1 }
-        /^[A-Z][A-Z\\-]+( [A-Z]+|,|$)/ { fill(1); print ".SH " $0; fresh = 1; next }
+        /^[A-Z][A-Z\\-]+( [A-Z]+|,|$)/ { fill(1); print ".SH " $0; fresh = 1; listed = 0; next }
         /^ *$/ { if (filled) print ".PP"; else print ""; next }
         /[^ ]   *[^ ]/ || /^    / { fill(0); print; fresh = 0; next }
         {
             if (!filled) { fill(1); if (!fresh) print ".PP" }
             fresh = 0
-            sub(/^ +/, "")
+            item = 1
             if (sub(/^\\- /, "")) print ".IP \\(bu 2"
             else if ($0 ~ /^[0-9]\. /) { print ".IP " $1 " 3"; sub(/^[0-9]\. /, "") }
-            else if ($0 ~ /^When a function/) print ".PP"
+            else if (sub(/^ +/, "")) item = listed
+            else { if (listed) print ".PP"; item = 0 }
+            listed = item
             if ($0 ~ /^[.\x27]/) $0 = "\\&" $0
             print
         }
