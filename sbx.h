@@ -326,7 +326,8 @@ typedef struct sbx_config {
                                       alone copies the host's, if it has one. NULL = PATH as the
                                       host has it, and nothing else */
     int inherit_env;               /* 1 = the host's variables first, env on top */
-    const int *pass_fds;           /* ends with -1: these become 3, 4, 5, ... in the child */
+    const int *pass_fds;           /* ends with -1, 64 at most: these become 3, 4, 5, ... in the
+                                      child */
 
     const void *input;             /* stdin; NULL = /dev/null (not the same as zero bytes) */
     size_t input_size;
@@ -493,9 +494,9 @@ SBX_API void sbx_close_input(sbx *box);
    SBX_KEEP_LAST and SBX_KEEP_ENDS are for are known at the end only: they are in the result. */
 SBX_API long long sbx_read(sbx *box, sbx_stream stream, void *to, size_t room);
 
-/* Steering it. The answer is 0 if it has ended or is being stopped, or the number makes no sense;
-   else 1. */
-SBX_API int sbx_set_timeout(sbx *box, long long ms); /* from now on; SBX_UNLIMITED = none */
+/* Steering it. The answer is 0 if it has ended, or the number makes no sense; else 1. */
+SBX_API int sbx_set_timeout(sbx *box, long long ms); /* from now on; SBX_UNLIMITED = none. 0 also if
+                                                        it is being stopped */
 SBX_API int sbx_signal(sbx *box, int number);        /* to the program's group */
 SBX_API int sbx_pid(const sbx *box);                 /* on the host's side; 0 = it has ended */
 
@@ -1953,6 +1954,7 @@ SBX_API sbx *sbx_start(const sbx_config *config, sbx_result *result) {
 
 SBX_API int sbx_poll_any(sbx *const *boxes, int count, long long wait_ms) {
     int forever = wait_ms < 0 || wait_ms > SBX_MAX_MS;
+    if (!boxes) return -1;
     return sbx__wait(boxes, count, forever ? SBX__NEVER : sbx__now() + wait_ms * 1000);
 }
 
@@ -2037,10 +2039,11 @@ SBX_API long long sbx_read(sbx *box, sbx_stream stream, void *to, size_t room) {
     size_t n;
     if (!box || (stream != SBX_STDOUT && stream != SBX_STDERR)) return -1;
     s = &box->stream[i];
+    if (!to) room = 0;
     n = sbx__take_out(s, to, room);
     box->pressed = 0;
     sbx__ask(box, SBX__OUT + i, n == 0 && room > 0 && box->fd[SBX__OUT + i] >= 0);
-    if (n > 0 || room == 0) return (long long)n;
+    if (n > 0 || s->size > 0) return (long long)n;
     return box->fd[SBX__OUT + i] >= 0 ? 0 : -1;
 }
 
@@ -2081,6 +2084,7 @@ static long long sbx__until_ms(long long wake) {
 
 SBX_API void sbx_get_watch(const sbx *box, sbx_watch *watch) {
     int k;
+    if (!watch) return;
     memset(watch, 0, sizeof *watch);
     if (!box || box->state == SBX__ENDED) return;
 
@@ -3870,14 +3874,17 @@ SBX_API sbx_verdict sbx_classify(const sbx_evidence *e, int *certain) {
         {SBX_SAW_OOM_KILL, SBX_MEMORY_LIMIT},    {SBX_SAW_DENIED, SBX_DENIED},
         {SBX_SAW_NO_STATUS, SBX_LOST}};
     /* clang-format on */
-    unsigned memory = e->saw & SBX_SAW_MEMORY_LIMIT, file = e->saw & SBX_SAW_FILE_LIMIT;
+    unsigned memory, file;
     int ignored;
     size_t i;
     if (!certain) certain = &ignored;
-    *certain = 1;
+    *certain = e != NULL;
+    if (!e) return SBX_NOT_STARTED; /* of nothing nothing is known */
     for (i = 0; i < sizeof proven / sizeof proven[0]; i++)
         if (e->saw & proven[i].saw) return proven[i].verdict;
 
+    memory = e->saw & SBX_SAW_MEMORY_LIMIT;
+    file = e->saw & SBX_SAW_FILE_LIMIT;
     *certain = !(e->saw & (SBX_SAW_BLIND | SBX_SAW_STUCK));
     if (!e->signal && e->exit_code == 0) return e->saw & SBX_SAW_NO_RESULT ? SBX_NO_RESULT : SBX_OK;
 
@@ -9525,6 +9532,7 @@ static int sbx__works(sbx_config *cfg, unsigned by, char *why) {
 SBX_API void sbx_probe(sbx_caps *caps) {
     sbx_config cfg;
     sbx_policy policy;
+    if (!caps) return;
     memset(caps, 0, sizeof *caps);
     memset(&cfg, 0, sizeof cfg);
     memset(&policy, 0, sizeof policy);

@@ -22,6 +22,7 @@ UTEST(config, free_is_patient) {
 UTEST(config, null_boxes_are_harmless) {
     sbx_result result;
     sbx_watch watch;
+    int certain = 1;
     test_host before;
     test_host_save(&before);
     sbx_cancel(NULL);
@@ -29,8 +30,13 @@ UTEST(config, null_boxes_are_harmless) {
     EXPECT_EQ(-1LL, sbx_write(NULL, "x", 1));
     sbx_poll(NULL, 0);
     sbx_poll_any(NULL, 0, 0);
+    EXPECT_EQ(-1, sbx_poll_any(NULL, 3, -1));
     sbx_get_watch(NULL, &watch);
     EXPECT_EQ(0, watch.count);
+    sbx_get_watch(NULL, NULL);
+    sbx_probe(NULL);
+    EXPECT_EQ((int)SBX_NOT_STARTED, (int)sbx_classify(NULL, &certain));
+    EXPECT_EQ(0, certain);
     memset(&result, 0x55, sizeof result);
     EXPECT_EQ((int)SBX_NOT_STARTED, (int)sbx_finish(NULL, &result));
     EXPECT_STREQ("", test_result_flaw(NULL, &result));

@@ -59,6 +59,7 @@ UTEST(talk, read_nothing_yet_then_bytes_then_the_end) {
     EXPECT_EQ(4LL, n);
     EXPECT_EQ(0, memcmp("abcd", bytes, 4));
     EXPECT_EQ(0LL, sbx_read(box, SBX_STDOUT, bytes, 0));
+    EXPECT_EQ(0LL, sbx_read(box, SBX_STDOUT, NULL, 4));
     EXPECT_EQ(2LL, sbx_read(box, SBX_STDOUT, bytes, sizeof bytes));
     EXPECT_EQ(0, memcmp("ef", bytes, 2));
     EXPECT_EQ(0LL, sbx_read(box, SBX_STDERR, bytes, sizeof bytes));
@@ -67,6 +68,7 @@ UTEST(talk, read_nothing_yet_then_bytes_then_the_end) {
     }
     EXPECT_EQ(-1LL, sbx_read(box, SBX_STDOUT, bytes, sizeof bytes));
     EXPECT_EQ(-1LL, sbx_read(box, SBX_STDERR, bytes, sizeof bytes));
+    EXPECT_EQ(-1LL, sbx_read(box, SBX_STDOUT, bytes, 0));
     EXPECT_EQ(-1LL, sbx_read(box, (sbx_stream)0, bytes, sizeof bytes));
     EXPECT_EQ(-1LL, sbx_read(NULL, SBX_STDOUT, bytes, sizeof bytes));
     EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
