@@ -3970,7 +3970,7 @@ static int sbx__is_size(const sbx__text *t, size_t at) {
 /* Behind a report its sentence ends, or goes on as such messages do: "(errno 12)", "- fork", "at
    x.pl line 1". What ends with a blank wants a number of bytes. */
 static int sbx__closes(const sbx__text *t, size_t at) {
-    static const char *const more[] = {" - ", " at ", " during ", " in perl", NULL};
+    static const char *const more[] = {" - ", " @ ", " at ", " during ", " in perl", NULL};
     static const char *const purpose[] = {" for ", " while ", " to ", NULL};
     int c = sbx__letter(t, at), last = sbx__letter(t, at - 1);
     if (last == ' ') return sbx__is_size(t, at);

@@ -322,6 +322,25 @@ C(file_mapped_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB),
 C(shared_with_orphan, SBX_OK, LIMITS(.memory_bytes = 128 * MB), use(80); same_memory(300); nap(400);)
 C(shared_with_orphan_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB),
     use(80); same_memory(100000); nap(100000);)
+C(shared_until_exec, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 96 * MB), use(60);
+    if (vfork() == 0) { nap(200); execl("/proc/self/exe", "c", "memory_over", (char *)0); _exit(1); }
+    wait(NULL);)                                            /* then it has 300 MB of its own */
+C(auto_reaped_under, SBX_OK, LIMITS(.memory_bytes = 128 * MB), signal(SIGCHLD, SIG_IGN);
+    for (int i = 0; i < 20; i++) { if (forked() == 0) { use(20); _exit(0); } wait(NULL); })
+C(auto_reaped_over, SBX_MEMORY_LIMIT, LIMITS(.memory_bytes = 64 * MB), signal(SIGCHLD, SIG_IGN);
+    for (int i = 0; i < 5; i++) { if (forked() == 0) { use(300); _exit(0); } wait(NULL); })
+C(auto_reaped_briefly_over, SBX_MEMORY_LIMIT, TRAP(.memory_bytes = 4 * MB), signal(SIGCHLD, SIG_IGN);
+    for (int i = 0; i < 20; i++) { if (forked() == 0) { use(5); _exit(0); } wait(NULL); nap(3); })
+C(late_auto_reaped_over, SBX_MEMORY_LIMIT, TRAP_BY(LATE_LOOK, .memory_bytes = 32 * MB),
+    signal(SIGCHLD, SIG_IGN); if (forked() == 0) { use(64); _exit(0); } wait(NULL);)
+C(late_orphan_over, SBX_MEMORY_LIMIT, TRAP_BY(LATE_LOOK, .memory_bytes = 32 * MB),
+    if (forked() == 0) { if (forked() == 0) use(64); _exit(0); } wait(NULL); nap(100);)
+C(late_pool_over, SBX_MEMORY_LIMIT, TRAP_BY(LATE_LOOK, .memory_bytes = 32 * MB),
+    for (int i = 0; i < 8; i++) if (forked() == 0) { use(8); nap(100); _exit(0); }
+    while (wait(NULL) > 0) {})
+C(late_over, SBX_MEMORY_LIMIT, BY(LATE_LOOK, .memory_bytes = 32 * MB), use(64);)
+C(late_under, SBX_OK, BY(LATE_LOOK, .memory_bytes = 64 * MB), use(10);)
+C(late_past_deadline, SBX_OK, TRAP_BY(LATE_LOOK, .timeout_ms = 800), return 0;)
 PYTHON(pool_shared, SBX_OK, LIMITS(.memory_bytes = 160 * MB),
     "import mmap, os\n"
     "m = mmap.mmap(-1, 100 << 20)\n"
@@ -925,6 +944,22 @@ SH(sort_memory_over, SBX_MEMORY_LIMIT, TOOL("sort", .memory_bytes = 32 * MB),
     "seq 1 3000000 | sort -S 500M -o sort_over; exit $?")
 SH(sort_file_over, SBX_FILE_LIMIT, TOOL("sort", .file_bytes = 64 * KB),
     "seq 1 100000 | sort -o sort_file; exit $?")
+SH(ruby_no_memory, SBX_MEMORY_LIMIT, TOOL("ruby", .address_space_bytes = 256 * MB),
+    "ruby -e 'x = []; loop { x << \"a\" * 1000000 }'; exit $?")
+SH(ruby_file_over, SBX_FILE_LIMIT, TOOL("ruby", .file_bytes = 64 * KB),
+    "ruby -e 'trap(\"XFSZ\", \"IGNORE\"); File.write(\"file_over_rb\", \"x\" * 200000)'; exit $?")
+SH(ruby_memory_over, SBX_MEMORY_LIMIT, TOOL("ruby", .memory_bytes = 64 * MB),
+    "ruby -e 'x = []; 300.times { x << \"a\" * 1000000 }; sleep 100'")
+SH(ruby_raise, SBX_EXITED, TRAP_TOOL("ruby", .address_space_bytes = 1024 * MB),
+    "ruby -e 'raise \"MemoryError in test 5\"'; exit $?")
+SH(lua_no_memory, SBX_MEMORY_LIMIT, TOOL("lua5.4", .address_space_bytes = 64 * MB),
+    "lua5.4 -e 'string.rep(\"x\", 1 << 30)'; exit $?")
+SH(lua_error, SBX_EXITED, TRAP_TOOL("lua5.4", .address_space_bytes = 512 * MB),
+    "lua5.4 -e 'error(\"not enough memory cards\")'; exit $?")
+SH(bash_no_memory, SBX_MEMORY_LIMIT, TOOL("bash", .address_space_bytes = 64 * MB),
+    "bash -c 'x=aaaaaaaa; while :; do x=$x$x; done'; exit $?")
+SH(cp_file_over, SBX_FILE_LIMIT, TOOL("cp", .file_bytes = 4 * KB),
+    "trap '' XFSZ; cp ccases cp_over; exit $?")
 SH(xz_no_memory, SBX_MEMORY_LIMIT, TOOL("xz", .address_space_bytes = 64 * MB),
     "seq 1 1000 | xz -9 > xz_none; exit $?")
 SH(dd_file_over, SBX_FILE_LIMIT, TOOL("dd", .file_bytes = 64 * KB),

@@ -26,7 +26,7 @@
 
 typedef enum language { IN_C, IN_CPP, IN_PYTHON, IN_PERL, IN_NODE, IN_JAVA, IN_GO, IN_RUST, IN_SH,
                         IN_CALL, IN_EXEC, LANGUAGES } language;
-typedef enum driver { RUN, SLOW_READER, CALLBACK_SAYS_NO, CANCEL, CANCEL_AFTER_END } driver;
+typedef enum driver { RUN, SLOW_READER, CALLBACK_SAYS_NO, CANCEL, CANCEL_AFTER_END, LATE_LOOK } driver;
 /* TREE: contained; USER: not root; PERF: the CPU time of children that nobody waits for is known */
 typedef enum need { NOTHING, TREE, USER, POLICY, PERF, INSTALLED, REASONS } need;
 
@@ -53,6 +53,7 @@ typedef struct labelled {
 #define TRAP(...) .trap = 1, .config = {__VA_ARGS__}
 #define TRAP_WITH(words, ...) .trap = 1, .option = words, .config = {__VA_ARGS__}
 #define TRAP_TOOL(name, ...) .trap = 1, .tool = name, .config = {__VA_ARGS__}
+#define TRAP_BY(driver, ...) .trap = 1, .by = driver, .config = {__VA_ARGS__}
 
 static const char *const here[] = {".", NULL};
 static const sbx_policy polite = {.read = here}, deadly = {.read = here, .kill_on_denied = 1};
@@ -280,6 +281,10 @@ static void run_case(const labelled *c, sbx_result *r) {
     if (c->by == CANCEL) {
         if (!(box = sbx_start(&cfg, r))) return;
         sbx_cancel(box);
+        sbx_finish(box, r);
+    } else if (c->by == LATE_LOOK) {
+        if (!(box = sbx_start(&cfg, r))) return;
+        nap(1000);
         sbx_finish(box, r);
     } else if (c->by == CANCEL_AFTER_END) {
         cancel_after_end(&cfg, r);
