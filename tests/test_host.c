@@ -1086,7 +1086,11 @@ static const char *one_run(void *arg) {
 }
 
 static const char *watch_the_child(void *arg) {
+#ifdef SYS_mmap2 /* 32 bits */
+    static const long never[] = {SYS_brk, SYS_mmap2, SYS_munmap, SYS_mremap, SYS_futex};
+#else
     static const long never[] = {SYS_brk, SYS_mmap, SYS_munmap, SYS_mremap, SYS_futex};
+#endif
     test_trace *t = test_trace_new();
     const char *flaw;
     int i, seen = 0;
