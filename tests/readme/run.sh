@@ -79,6 +79,16 @@ verdict "README.md has all of $(grep -c . "$tmp/fields") fields and verdicts" $?
 
 awk -f tests/readme/lessons.awk examples/README.md >"$tmp/log" 2>&1 && [ ! -s "$tmp/log" ]
 verdict 'the lessons show what the examples print' $?
+for source in examples/[0-9]*.c; do
+    case $source in */1[5678]_*) most=90 ;; *) most=60 ;; esac
+    lines=$(awk 'END { print NR }' "$source")
+    [ "$lines" -le $most ] || echo "$source has $lines lines, and not $most at most"
+    name=$(basename "$source" .c)
+    sed -n 2,4p "$source" | grep -q "^   Compile: cc -o $name $name.c$" ||
+        echo "$source does not say how to compile it"
+done >"$tmp/log"
+[ ! -s "$tmp/log" ]
+verdict 'the lessons are short, and say how to compile them' $?
 start=$(date +%s)
 "$BUILD/examples/demo" >"$tmp/demo" 2>&1 </dev/null
 [ $? = 0 ] && awk 'length > 80' "$tmp/demo" >"$tmp/log" && [ ! -s "$tmp/log" ] &&
