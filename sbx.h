@@ -1249,7 +1249,7 @@ static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r);
 static void sbx__watch_child(sbx__plan *p);
 static void sbx__watch_begin(sbx__plan *p, sbx *b);
 static void sbx__watch_turn(sbx *b, long long now);
-static void sbx__watch_end(sbx *b);              /* the program has ended, and is not yet collected */
+static void sbx__watch_end(sbx *b); /* the program has ended, and is not yet collected */
 static void sbx__watch_observe(sbx *b, sbx_result *r);
 static void sbx__watch_usage(sbx *b, sbx_usage *u);
 static void sbx__watch_free(sbx *b);
@@ -3012,7 +3012,7 @@ static void sbx__fail_stream(sbx *b, sbx__stream *s, int error) {
     b->seen.saw |= SBX_SAW_BLIND;
 }
 
-/* Where fresh bytes stand: behind the kept ones; in the ring; where they are announced and forgotten
+/* Where fresh bytes stand: behind the kept ones; in the ring; where they are announced and not kept
    (SBX_STREAM); or nowhere, because the host has no memory. */
 enum { SBX__BEHIND, SBX__IN_RING, SBX__PASSING, SBX__NOWHERE };
 
@@ -5360,7 +5360,7 @@ static void sbx__tree_set_deadline(sbx *b) {
 }
 
 /* The descriptors of pid 1. Those that stay in the host with other numbers are b's. pid 1 hands out
-   the numbers 3, 4 and 5 in this order, so what goes there or later must not stand there already. */
+   the numbers 3, 4 and 5 in this order, so what goes there or later must not be there already. */
 static int sbx__tree_open(sbx__plan *p, sbx *b) {
     unsigned long chld[128 / (8 * sizeof(unsigned long)) + 1]; /* the kernel's sigset_t */
     memset(chld, 0, sizeof chld);
@@ -6813,7 +6813,7 @@ static int sbx__is_own(const sbx *b, const struct rusage *usage) {
     return most > host + host / 16;
 }
 
-/* While its number is still taken: did it wait for children? Then its books are not of one alone. */
+/* While its number is still taken: did it wait for children? Then its books are those of many. */
 static void sbx__watch_end(sbx *b) {
     sbx__box_watch *w = &b->watch;
     sbx__task t;
@@ -7239,7 +7239,7 @@ static const sbx__rule sbx__rules[] = {
     SBX__CHECK(SBX__IN_GROUP, SBX__SOFT, sched_setparam, SBX__ONLY, 0, 0, 0, 0, 0, 0),
     SBX__CHECK(SBX__IN_GROUP, SBX__SOFT, sched_setaffinity, SBX__ONLY, 0, 0, 0, 0, 0, 0),
 #if defined(__i386__)
-    /* Their arguments are in memory. By socketcall the libc also asks for what it can do without. */
+    /* Their arguments are in memory. By socketcall libc also asks for what it can do without. */
     SBX__DENY(ipc), SBX__DENY_SOFT(socketcall),
     SBX__DENY_NR(393, "semget"), SBX__DENY_NR(394, "semctl"), SBX__DENY_NR(395, "shmget"),
     SBX__DENY_NR(396, "shmctl"), SBX__DENY_NR(397, "shmat"), SBX__DENY_NR(399, "msgget"),
@@ -8423,7 +8423,7 @@ static int sbx__make_root(sbx__plan *p, int root, int *which) {
         sbx__set_mount(root, "sys", SBX__AT_RECURSIVE, SBX__MOUNT_RDONLY, 0);
 
     /* The old root is under this one for good: only who may unmount gets there, and nobody in the
-       box can. To unmount it here would be to wait for every CPU, longer than for all of the above. */
+       box can. To unmount it here would be to wait for every CPU, longer than all of the above. */
     return syscall(SYS_chroot, ".") == 0;
 }
 
