@@ -191,13 +191,15 @@ UTEST(talk, who_polls_without_reading_meets_the_cap) {
     for (i = 0; i < 2; i++) {
         sbx_config config = {0};
         sbx_result result;
+        long long total;
         sbx *box;
         config.output_bytes = 100000;
         config.grace_ms = -1;
         box = TALK(&config, "flood", streams[i]);
         ASSERT_TRUE(box != NULL);
-        EXPECT_EQ(0LL, sbx_read(box, SBX_STDOUT, ten, sizeof ten));
-        EXPECT_EQ(0LL, sbx_read(box, SBX_STDERR, ten, sizeof ten));
+        total = sbx_read(box, SBX_STDOUT, ten, sizeof ten); /* a slow start has some already */
+        total += sbx_read(box, SBX_STDERR, ten, sizeof ten);
+        EXPECT_TRUE(total == 0 || total == 10);
         while (!sbx_poll(box, LONG_MS)) {
         }
         EXPECT_EQ((int)SBX_OUTPUT_LIMIT, (int)sbx_finish(box, &result));
