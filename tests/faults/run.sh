@@ -64,6 +64,7 @@ cat "$out"/log.[0-9]* >"$out/log.txt"
 awk -F'\t' -v ended=$ended -v seconds=$(($(date +%s) - start)) '
     NF < 5 { print "FAILED  " $0; failed++; next }
     $1 == "none" && $2 == "same" { settings++; next }
+    $1 == "none" && $2 == "again" { again++; next }
     $1 == "none" && $2 == "skipped" { print "skipped: " $3 ": " $6; skipped++; next }
     $2 == "missed" { missed++; next }
     {
@@ -86,6 +87,7 @@ awk -F'\t' -v ended=$ended -v seconds=$(($(date +%s) - start)) '
         for (kind in kinds)
             printf "        %-8s %8d %8d %10d %8d %10d\n", kind, count[kind, "same"], count[kind, "refused"],
                 count[kind, "uncertain"], count[kind, "other"], count[kind, "FAILED"]
+        if (again) printf "        %d took over 4 s, with a flaw, and were repeated\n", again
         printf "        the longest took %d ms (%s)\n", longest, longest_is
         for (i = 1; i <= keys; i++)
             printf "FAILED  %s (%d times)\n            %s\n", order[i], seen[order[i]], example[order[i]]
