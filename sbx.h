@@ -6688,6 +6688,7 @@ static void sbx__raise_ceiling(sbx *b, const sbx__sums *sums) {
 /* There may have been so much at once, but it was not weighed: then the peak is not known. */
 static void sbx__doubt(sbx__box_watch *w, const sbx__sums *sums, long long gone) {
     long long maybe = sums->likely, since = sums->faults - w->weighed_at;
+    if (maybe > sums->ceiling) maybe = sums->ceiling; /* after a vfork both show the same pages */
     if (w->weighed_at && maybe > w->weighed + since * sbx__page_size())
         maybe = w->weighed + since * sbx__page_size();
     maybe += sbx__by_faults(gone);
