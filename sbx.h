@@ -3298,7 +3298,7 @@ static void sbx__on_end(sbx *b, long long now) {
     if (!b->stopping && b->deadline != SBX__NEVER && now >= b->deadline) {
         if (b->late && b->seen.signal == SIGKILL) b->seen.saw |= SBX_SAW_DEADLINE; /* own timer */
         else if (b->in_tree && sbx__tree_timed_out(b))
-            b->seen.saw |= SBX_SAW_DEADLINE; /* pid 1's timer */
+            b->seen.saw |= SBX_SAW_DEADLINE | SBX_SAW_BLIND; /* pid 1's timer; or, before, itself */
         else b->seen.saw |= SBX_SAW_BLIND; /* nobody looked in time */
     }
     b->late = b->late && b->seen.saw & SBX_SAW_DEADLINE;
@@ -4141,8 +4141,8 @@ static void sbx__describe_time(const sbx *b, sbx_result *r) {
         snprintf(r->message, sizeof r->message,
                  "%s had not started when its %lld ms limit was over", b->who, b->timeout_ms);
     else
-        snprintf(r->message, sizeof r->message, "%s ran past its %lld ms limit%s", b->who,
-                 b->timeout_ms, sbx__killed(b, r));
+        snprintf(r->message, sizeof r->message, "%s %s past its %lld ms limit%s", b->who,
+                 r->certain ? "ran" : "seems to have run", b->timeout_ms, sbx__killed(b, r));
 }
 
 static void sbx__describe(const sbx *b, sbx_result *r) {
@@ -4272,6 +4272,8 @@ static sbx_verdict sbx__conclude(sbx *b, sbx_result *r) {
     r->verdict = sbx_classify(&b->seen, &r->certain);
     if (r->verdict == SBX_OUTPUT_LIMIT && (b->stream[0].failed || b->stream[1].failed))
         r->certain = 0; /* the limit may have been the host's */
+    if (r->verdict == SBX_TIMED_OUT && !b->killed && b->seen.saw & SBX_SAW_BLIND)
+        r->certain = 0; /* nobody saw who killed it */
     sbx__describe(b, r);
     sbx__describe_more(b, r);
     if (b->is_call) sbx__call_result(b, r);
