@@ -333,11 +333,6 @@ C(auto_reaped_briefly_over, SBX_MEMORY_LIMIT, TRAP(.memory_bytes = 4 * MB), sign
     for (int i = 0; i < 20; i++) { if (forked() == 0) { use(5); _exit(0); } wait(NULL); nap(3); })
 C(late_auto_reaped_over, SBX_MEMORY_LIMIT, TRAP_BY(LATE_LOOK, .memory_bytes = 32 * MB),
     signal(SIGCHLD, SIG_IGN); if (forked() == 0) { use(64); _exit(0); } wait(NULL);)
-C(late_orphan_over, SBX_MEMORY_LIMIT, TRAP_BY(LATE_LOOK, .memory_bytes = 32 * MB),
-    if (forked() == 0) { if (forked() == 0) use(64); _exit(0); } wait(NULL); nap(100);)
-C(late_pool_over, SBX_MEMORY_LIMIT, TRAP_BY(LATE_LOOK, .memory_bytes = 32 * MB),
-    for (int i = 0; i < 8; i++) if (forked() == 0) { use(8); nap(100); _exit(0); }
-    while (wait(NULL) > 0) {})
 C(late_over, SBX_MEMORY_LIMIT, BY(LATE_LOOK, .memory_bytes = 32 * MB), use(64);)
 C(late_under, SBX_OK, BY(LATE_LOOK, .memory_bytes = 64 * MB), use(10);)
 C(late_past_deadline, SBX_OK, TRAP_BY(LATE_LOOK, .timeout_ms = 800), return 0;)
