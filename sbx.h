@@ -6867,11 +6867,12 @@ static void sbx__close_books(sbx *b, sbx_result *r) {
 }
 
 /* CPU time that may have been used by those who leave no trace, where the kernel has no clock for
-   all of them. */
+   all of them; or by anybody, if the host took the books away. */
 static void sbx__doubt_cpu(sbx *b) {
     long long all = b->ended - b->started;
+    int lost = sbx__maxrss(&b->usage) == 0;
     if (b->watch.clock >= 0 || b->cfg.cpu_ms < 0 || b->stopping || !b->watch.on) return;
-    if (all > b->cfg.cpu_ms * 1000 / sysconf(_SC_NPROCESSORS_ONLN) && sbx__has_others(b))
+    if (all > b->cfg.cpu_ms * 1000 / sysconf(_SC_NPROCESSORS_ONLN) && (lost || sbx__has_others(b)))
         b->seen.saw |= SBX_SAW_BLIND;
 }
 

@@ -1029,6 +1029,37 @@ UTEST(watch, cpu_time_that_nobody_heard_of_leaves_doubt) {
     EXPECT_WELL(test_in_copy(unheard_cpu_time, NULL));
 }
 
+/* The host does not want to hear of its children, and the kernel throws their books away. */
+static const char *without_books(void *arg) {
+    int i;
+    (void)arg;
+    if (!refuse_the_clock()) return "skip: no filter";
+    signal(SIGCHLD, SIG_IGN);
+    for (i = 0; i < 4; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        sbx *box;
+        config.argv = i / 2 ? test_child_argv("net", "use", "40", "0")
+                            : test_child_argv("burn", "user", "1", "300");
+        config.contain = test_both[i % 2];
+        config.memory_bytes = i / 2 ? 20 * MB : 0;
+        config.cpu_ms = i / 2 ? 0 : 100;
+        box = sbx_start(&config, &result);
+        TEST_MUST(box != NULL);
+        while (kill((pid_t)sbx_pid(box), 0) == 0) test_sleep_ms(5);
+        sbx_finish(box, &result);
+        if (result.verdict == SBX_OK && result.certain)
+            return test_text("%d: %lld us, %s", i, cpu_of(&result), result.message);
+        sbx_free(&result);
+    }
+    return "";
+}
+
+UTEST(watch, a_host_that_lost_the_books_is_not_certain) {
+    NEED_WATCH();
+    EXPECT_WELL(test_in_copy(without_books, NULL));
+}
+
 /* A virtual machine was paused in the middle of a look: that look seems to have taken hours. */
 static const char *hog_after_a_costly_look(void *arg) {
     sbx_config config = {0};
