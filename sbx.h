@@ -1022,6 +1022,7 @@ typedef struct sbx__task {           /* a process of the tree, as /proc shows it
     int pid, parent, group, session, dead, member;
     int no_exec;                     /* forked, and still the program that forked it */
     int ending;                      /* on its way out */
+    int forgets;                     /* it ignores SIGCHLD: no books tell of its children */
     int threads, thread;             /* if its first one has ended, one that can be asked; or 0 */
     long long cpu, reaped;           /* ticks: its own, and of children it waited for */
     long long owed;                  /* ticks of vanished descendants */
@@ -1050,6 +1051,7 @@ typedef struct sbx__box_watch {
     long long listed, at;            /* when everybody was listed; ... at the last look */
     int mapped, crowd;               /* files may count twice; most processes at once */
     int others, parent;              /* others may have been born; the program waited for some */
+    int forgets;                     /* somebody has children that nobody has to wait for */
     int late;                        /* the first look */
     int pass, next;                  /* of a weighing: first or second time; who comes next */
     long long sum, fresh, begun_at;  /* ... so far; page faults when it began */
@@ -5024,17 +5026,18 @@ static size_t sbx__proc_read(int proc, int pid, const char *name, char *text, si
 }
 
 /* pid (name) state parent group session tty tpgid flags minor, of-waited, major, of-waited faults,
-   utime stime cutime cstime priority nice threads 0 start space pages ... */
+   utime stime cutime cstime priority nice threads 0 start space pages most code code stack sp ip
+   pending blocked ignored ... */
 static int sbx__proc_stat(int proc, int pid, sbx__task *t) {
     char text[1024], *at;
-    long long field[21];
+    long long field[30];
     int i, ended;
     memset(t, 0, sizeof *t);
     if (!sbx__proc_read(proc, pid, "stat", text, sizeof text)) return 0;
     at = strrchr(text, ')'); /* the name may hold anything, a parenthesis too */
     if (!at || !at[1] || !at[2]) return 0;
     ended = at[2] == 'Z' || at[2] == 'X';
-    for (at += 3, i = 0; i < 21; i++) field[i] = strtoll(at, &at, 10);
+    for (at += 3, i = 0; i < 30; i++) field[i] = (long long)strtoull(at, &at, 10);
 
     t->pid = pid;
     t->parent = (int)field[0];
@@ -5049,6 +5052,7 @@ static int sbx__proc_stat(int proc, int pid, sbx__task *t) {
     t->threads = (int)field[16];
     t->space = field[19];
     t->pages = field[20];
+    t->forgets = (field[29] >> (SIGCHLD - 1) & 1) != 0;
     t->dead = ended && field[16] <= 1; /* else only its first thread has ended, ... */
     t->thread = ended && !t->dead; /* ... which shows no memory any more */
     return 1;
@@ -6028,6 +6032,7 @@ static void sbx__tree_free(sbx *b) { (void)b; }
 #define SBX__PART 20 /* looks take at most one part in so many of a CPU */
 #define SBX__SAVED 50000LL /* as much again for closer looks, which can be saved up, in us */
 #define SBX__FASTEST 4096LL /* bytes in a us: memory is not filled faster */
+#define SBX__RARE (3 * SBX__LOOK) /* a host that looks so rarely misses orphans */
 #define SBX__LATE (10 * SBX__LOOK) /* a host that looks so rarely misses whole lives */
 
 static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r) {
@@ -6232,6 +6237,7 @@ static void sbx__relist(sbx *b, sbx__tasks *fresh, long long since) {
     for (i = 0; i < fresh->count; i++) {
         const sbx__task *old = sbx__task_of(&b->watch.tasks, fresh->at[i].pid);
         if (old) fresh->at[i].memory = old->memory;
+        b->watch.forgets |= fresh->at[i].forgets;
     }
     SBX_FREE(b->watch.tasks.at);
     b->watch.tasks = *fresh;
@@ -6679,7 +6685,7 @@ static void sbx__raise_ceiling(sbx *b, const sbx__sums *sums) {
     long long now = sbx__now(), since = now - (w->at ? w->at : b->started), ceiling, other;
     if (sbx__is_limited(b)) sbx__look_for_births(b, since);
     ceiling = sums->ceiling + sbx__by_faults(sums->waited - w->waited);
-    if (w->others) ceiling += sbx__by_time(since);
+    if (w->others && (w->forgets || since > SBX__RARE)) ceiling += sbx__by_time(since);
     other = w->base + sbx__by_faults(sums->faults - w->faults) + sbx__by_time(since);
     if (ceiling > other) ceiling = other;
     if (ceiling > w->most) w->most = ceiling;
@@ -6832,6 +6838,21 @@ static int sbx__has_others(sbx *b) {
     return b->watch.others;
 }
 
+/* ... and whom no books tell of? The kernel forgets those whose parent ignores SIGCHLD, which shows
+   when the parent is looked at; and orphans, if there is no pid 1 of ours. */
+static int sbx__may_hide(sbx *b) {
+    const sbx__box_watch *w = &b->watch;
+    int rare = !w->at || b->ended - w->at > SBX__RARE;
+    return (w->forgets || rare) && sbx__has_others(b);
+}
+
+/* Was there never anybody but the program? */
+static int sbx__was_alone(sbx *b) {
+    const sbx__box_watch *w = &b->watch;
+    if (w->at && w->crowd <= 1 && !w->parent && !w->forgets) return 1;
+    return !sbx__has_others(b);
+}
+
 /* Pages that are in no books but a task's own, if the machine has any. */
 static int sbx__has_huge_pages(void) {
     char text[4096];
@@ -6848,6 +6869,7 @@ static void sbx__close_books(sbx *b, sbx_result *r) {
     long long came = sbx__by_faults(b->usage.ru_minflt + b->usage.ru_majflt - w->faults);
     int own = sbx__is_own(b, &b->usage), limited = w->on && limit >= 0;
     int alone = own && w->crowd <= 1 && (!w->parent || !sbx__has_others(b));
+    int seen;
     if (limited && !b->stopping && own && most > limit)
         b->seen.saw |= SBX_SAW_MEMORY_SUM; /* between two looks */
     r->peak_bytes = w->peak;
@@ -6857,10 +6879,11 @@ static void sbx__close_books(sbx *b, sbx_result *r) {
         r->peak_bytes = -1; /* too much has happened that nobody saw */
 
     if (!limited || b->stopping) return;
-    came += sbx__by_time(since);
     if (w->base + came > w->most) w->most = w->base + came;
-    if (w->most <= limit) return;
-    if (most > 0 && most <= limit && !sbx__has_others(b) && !sbx__has_huge_pages()) return;
+    seen = w->most <= limit;
+    if (seen && w->base + came + sbx__by_time(since) <= limit) return;
+    seen = seen ? !sbx__may_hide(b) : sbx__was_alone(b);
+    if (seen && most > 0 && most <= limit && !sbx__has_huge_pages()) return;
     b->seen.saw |= SBX_SAW_BLIND; /* nobody saw that it was kept */
     if (!w->at) w->late = since > SBX__LATE;
     if (w->late && sbx__has_others(b) && !(b->seen.saw & SBX_SAW_MEMORY_SUM)) r->peak_bytes = -1;
@@ -6872,7 +6895,7 @@ static void sbx__doubt_cpu(sbx *b) {
     long long all = b->ended - b->started;
     int lost = sbx__maxrss(&b->usage) == 0;
     if (b->watch.clock >= 0 || b->cfg.cpu_ms < 0 || b->stopping || !b->watch.on) return;
-    if (all > b->cfg.cpu_ms * 1000 / sysconf(_SC_NPROCESSORS_ONLN) && (lost || sbx__has_others(b)))
+    if (all > b->cfg.cpu_ms * 1000 / sysconf(_SC_NPROCESSORS_ONLN) && (lost || sbx__may_hide(b)))
         b->seen.saw |= SBX_SAW_BLIND;
 }
 
