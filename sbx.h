@@ -60,7 +60,9 @@
    A program that had already ended by itself keeps its own verdict, unless it had used more than
    cpu_ms or memory_bytes, or written more than output_bytes. That verdict is not certain
    (SBX_SAW_BLIND) if the host looked too late to know that a limit was kept: for the first time
-   after the deadline, or when the program was gone before its memory could be looked at.
+   after the deadline; or when the program, or children that nobody waited for, were gone before
+   anybody looked at them. Nor is timed-out certain if pid 1 of a tree had to end the program while
+   the host was held up.
 
    WHAT EACH LEVEL STOPS
                                                                group  tree  policy  policy
@@ -4072,12 +4074,12 @@ static void sbx__observe_words(sbx *b, const sbx_output *out, const sbx_output *
 }
 
 /* An image that is larger than the address space ends in exec, which by then can only kill: the
-   program has hardly touched a page. With less than 4 MB hardly a program starts at all. */
+   program has hardly touched a page. With less than 4 MB hardly a program starts without a crash. */
 static int sbx__had_no_space(const sbx *b, const sbx_result *r) {
     long long space = b->cfg.address_space_bytes;
     long faults = b->usage.ru_minflt + b->usage.ru_majflt;
     int signal = b->seen.signal;
-    if (r->peak_bytes > space / 100 * 95 || space < 4 << 20) return 1;
+    if (r->peak_bytes > space / 100 * 95 || (signal && space < 4 << 20)) return 1;
     return (signal == SIGSEGV || signal == SIGKILL) && !b->is_call && faults < 12;
 }
 

@@ -412,6 +412,7 @@ C(space_enough, SBX_OK, LIMITS(.address_space_bytes = 512 * MB), use(200);)
 C(space_enough_exit_1, SBX_EXITED, LIMITS(.address_space_bytes = 512 * MB),
     use(100); fputs("no such user\n", stderr); return 1;)
 C(too_small_for_exec, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 100 * KB), return 0;)
+EXEC(small_but_enough, SBX_EXITED, TRAP(.address_space_bytes = 3 * MB), "/bin/false")
 C(too_small_for_libc, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 2 * MB), return 0;)
 CPP(bad_alloc, SBX_MEMORY_LIMIT, LIMITS(.address_space_bytes = 256 * MB),
     std::vector<char> v(1u << 30); v[1] = 1;)
