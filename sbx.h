@@ -1054,7 +1054,7 @@ typedef struct sbx__box_watch {
     int mapped, crowd;               /* files may count twice; most processes at once */
     int others, parent;              /* others may have been born; the program waited for some */
     int forgets;                     /* somebody has children that nobody has to wait for */
-    int late;                        /* the first look */
+    long long first;                 /* from the start to the first look */
     int pass, next;                  /* of a weighing: first or second time; who comes next */
     long long sum, fresh, begun_at;  /* ... so far; page faults when it began */
     long long weighed, weighed_at;   /* of the last one: its result, and begun_at */
@@ -6691,7 +6691,7 @@ static void sbx__raise_ceiling(sbx *b, const sbx__sums *sums) {
     other = w->base + sbx__by_faults(sums->faults - w->faults) + sbx__by_time(since);
     if (ceiling > other) ceiling = other;
     if (ceiling > w->most) w->most = ceiling;
-    if (!w->at) w->late = since > SBX__LATE;
+    if (!w->at) w->first = since;
     w->at = w->listed;
 }
 
@@ -6871,7 +6871,7 @@ static void sbx__close_books(sbx *b, sbx_result *r) {
     long long came = sbx__by_faults(b->usage.ru_minflt + b->usage.ru_majflt - w->faults);
     int own = sbx__is_own(b, &b->usage), limited = w->on && limit >= 0;
     int alone = own && w->crowd <= 1 && (!w->parent || !sbx__has_others(b));
-    int seen;
+    int seen, late;
     if (limited && !b->stopping && own && most > limit)
         b->seen.saw |= SBX_SAW_MEMORY_SUM; /* between two looks */
     r->peak_bytes = w->peak;
@@ -6887,8 +6887,9 @@ static void sbx__close_books(sbx *b, sbx_result *r) {
     seen = seen ? !sbx__may_hide(b) : sbx__was_alone(b);
     if (seen && most > 0 && most <= limit && !sbx__has_huge_pages()) return;
     b->seen.saw |= SBX_SAW_BLIND; /* nobody saw that it was kept */
-    if (!w->at) w->late = since > SBX__LATE;
-    if (w->late && sbx__has_others(b) && !(b->seen.saw & SBX_SAW_MEMORY_SUM)) r->peak_bytes = -1;
+    if (!w->at) w->first = since;
+    late = w->first > 2 * SBX__LOOK && 2 * w->first > b->ended - b->started;
+    if (late && sbx__has_others(b) && !(b->seen.saw & SBX_SAW_MEMORY_SUM)) r->peak_bytes = -1;
 }
 
 /* CPU time that may have been used by those who leave no trace, where the kernel has no clock for

@@ -139,6 +139,7 @@ static int net_unseen(int argc, char **argv) {
     }
     while (wait(NULL) > 0 || errno == EINTR) {
     }
+    if (orphaned) sleep_ms(300); /* they would be killed with it */
     return 0;
 }
 
