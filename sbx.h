@@ -101,7 +101,8 @@
      set contain = SBX_CONTAIN_GROUP: the policy then consists of Landlock and the filter for system
      calls, and needs no namespaces. In such a box modes, owners, times and attributes of files
      cannot be changed, not even in `write`; stat shows which files exist; there is no private /tmp
-     (TMPDIR is the first tree of `write`). A read tree inside a writable one is refused, and so is
+     (TMPDIR is the first tree of `write`); if the host is root, the program can read what is for
+     root in /proc (kpagecount, slabinfo). A read tree inside a writable one is refused, and so is
      kill_on_denied with a function. This has to be asked for: SBX_CONTAIN_AUTO never chooses it.
      examples/probe.c shows what works on a machine.
 
@@ -111,9 +112,10 @@
      machine.
    - Side channels; use of caches, disk space, disk and memory bandwidth; what /proc tells about the
      system; descriptors that the host hands over.
-   - Under a policy: the program can lock (flock) files that it can read, and so hold up others who
-     lock them. It can write to named pipes (FIFOs) in a tree of `read` that is below /tmp, or where
-     there is no Landlock. With allow_network it can take names of abstract sockets.
+   - Under a policy: the program can lock files that it can read (flock, and fcntl's read locks),
+     and so hold up others who lock them. It can write to named pipes (FIFOs) in a tree of `read`
+     that is below /tmp, or where there is no Landlock. With allow_network it can take names of
+     abstract sockets.
    - A function of sbx_call has a copy of all the host's memory except cfg.secrets, and it shares
      the host's shared mappings. That copy may hold keys on the stack, buffers of libraries and
      requests of other users. Name in cfg.secrets what must not be seen, or make the calls from a
@@ -7269,7 +7271,7 @@ static const sbx__rule sbx__rules[] = {
     SBX__CHECK(SBX__IN_GROUP, SBX__SOFT, sched_setparam, SBX__ONLY, 0, 0, 0, 0, 0, 0),
     SBX__CHECK(SBX__IN_GROUP, SBX__SOFT, sched_setaffinity, SBX__ONLY, 0, 0, 0, 0, 0, 0),
 #if defined(__i386__)
-    /* Their arguments are in memory. By socketcall libc also asks for what it can do without. */
+    /* Their arguments are in memory. By socketcall the libc also asks what it can do without. */
     SBX__DENY(ipc), SBX__DENY_SOFT(socketcall),
     SBX__DENY_NR(393, "semget"), SBX__DENY_NR(394, "semctl"), SBX__DENY_NR(395, "shmget"),
     SBX__DENY_NR(396, "shmctl"), SBX__DENY_NR(397, "shmat"), SBX__DENY_NR(399, "msgget"),
@@ -8319,12 +8321,15 @@ static int sbx__open_scratch(const sbx__plan *p, const sbx__spot *spot, int root
     return 0;
 }
 
-/* Root may read these although it has no capability left: the kernel's memory in figures. */
+/* Root may read these although it has no capability left: the kernel's memory in figures, the
+   timers of everybody, and the key of the host's TCP cookies. */
 static void sbx__mask_proc(void) {
-    static const char *const names[] = {"proc/kpagecount", "proc/kpageflags", "proc/kpagecgroup",
-                                        "proc/slabinfo", "proc/vmallocinfo"};
+    static const char *const names[] = {"proc/kpagecount",   "proc/kpageflags",
+                                        "proc/kpagecgroup",  "proc/slabinfo",
+                                        "proc/vmallocinfo",  "proc/timer_list",
+                                        "proc/pagetypeinfo", "proc/sys/net/ipv4/tcp_fastopen_key"};
     int i, masked;
-    for (i = 0; i < 5; i++) {
+    for (i = 0; i < 8; i++) {
         masked = mount("dev/null", names[i], "", MS_BIND, "");
         (void)masked; /* not every kernel has each of them */
     }

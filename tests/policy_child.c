@@ -14,6 +14,7 @@
 #include <grp.h>
 #include <netinet/in.h>
 #include <pwd.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
@@ -1231,6 +1232,30 @@ static void set_names(char **arg) {
     TRY("group", getgrgid(0) ? 0 : -1);
 }
 
+/* DIR: locks on a file that is open for reading only. */
+static void set_lock(char **arg) {
+    int fd = open(at(arg[0], "secret"), O_RDONLY);
+    struct flock range;
+    memset(&range, 0, sizeof range);
+    range.l_type = F_RDLCK;
+    TRY("flock", flock(fd, LOCK_EX | LOCK_NB));
+    TRY("fcntl", fcntl(fd, F_SETLK, &range));
+}
+
+/* A socket of a pair, under a name of its own. */
+static void set_name(char **arg) {
+    struct sockaddr_un name;
+    int pair[2];
+    (void)arg;
+    memset(&name, 0, sizeof name);
+    name.sun_family = AF_UNIX;
+    snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "sbx-test-%ld", (long)getppid());
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0) _exit(96);
+    TRY("take", bind(pair[0], (struct sockaddr *)&name, sizeof name));
+    TRY("listen", listen(pair[0], 1));
+    TRY("connect", connect(pair[1], (struct sockaddr *)&name, sizeof name));
+}
+
 /* What could be learned of, or taken from, who listens. */
 static void set_eavesdrop(char **arg) {
     static const char *const names[] = {"fd/0", "fd/1", "fd/2", "environ", "mem", "maps", "cwd/usr",
@@ -1322,6 +1347,8 @@ static const struct policy_set {
     {"deafen", 1, set_deafen},
     {"eavesdrop", 0, set_eavesdrop},
     {"names", 0, set_names},
+    {"lock", 1, set_lock},
+    {"name", 0, set_name},
     {"unknown", 0, set_unknown},
     {"foreign_one", 1, set_foreign_one},
     {"nice", 0, set_nice},
