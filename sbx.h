@@ -776,6 +776,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__MFD_EXEC 0x10u
 #define SBX__TFD_ABSOLUTE 1 /* TFD_TIMER_ABSTIME */
 #define SBX__CAP_VERSION 0x20080522u
+#define SBX__CAP_SETPCAP 8
 #define SBX__CAP_SYS_PTRACE 19
 #define SBX__PR_CAP_AMBIENT 47
 #define SBX__PR_CAP_AMBIENT_RAISE 2
@@ -2831,8 +2832,12 @@ SBX__APART void sbx__explain(const sbx__plan *p, const sbx__failure *f, sbx_resu
     case SBX_STEP_POLICY:
         what = sbx__policy_part(p, f->which, part, sizeof part);
         if (f->error == ESTALE) why = "it was replaced meanwhile";
-        else if (p->in_tree && strncmp(what, "mounts", 6) == 0)
+        else if (p->in_tree && strncmp(what, "mounts", 6) == 0) {
             way = "; contain = SBX_CONTAIN_GROUP needs none";
+            if (f->error == ENOSPC && f->which == 0) why = "user.max_mnt_namespaces allows no more";
+            if (f->error == EPERM && strstr(what, "(/proc)"))
+                why = "parts of the host's /proc are hidden, as in containers";
+        }
         where = "policy: ";
         break;
     default: break;
@@ -5403,8 +5408,9 @@ static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r) {
     if (why && p->cfg.contain == SBX_CONTAIN_AUTO && !p->cfg.policy) return 1;
     if (why)
         return sbx__refuse(r, p->cfg.policy ? SBX_STEP_POLICY : SBX_STEP_CONTAIN, ESRCH,
-                           "%s needs a PID namespace, and none can be had: %s",
-                           p->cfg.policy ? "policy" : "contain = SBX_CONTAIN_TREE", why);
+                           "%s needs a PID namespace, and none can be had: %s%s",
+                           p->cfg.policy ? "policy" : "contain = SBX_CONTAIN_TREE", why,
+                           p->cfg.policy ? "; contain = SBX_CONTAIN_GROUP needs none" : "");
 
     p->in_tree = 1;
     p->one_table = !p->apart;
@@ -5794,15 +5800,16 @@ static pid_t sbx__tree_spawn(sbx__plan *p, sbx *b) {
 /* Namespaces were tried and refused. Which setting stands in the way? */
 static const char *sbx__tree_hint(void) {
     static const char *const settings[][3] = {
+        {"/proc/sys/user/max_pid_namespaces", "0", "user.max_pid_namespaces = 0"},
         {"/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces = 0"},
         {"/proc/sys/kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone = 0"},
         {"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
          "kernel.apparmor_restrict_unprivileged_userns = 1"}};
     char text[4096];
     size_t i;
-    for (i = 0; i < 3; i++)
+    for (i = 0; i < 4; i++) /* the last two do not concern root */
         if (sbx__read_file(AT_FDCWD, settings[i][0], text, sizeof text) &&
-            text[0] == settings[i][1][0] && (i == 0 || geteuid() != 0) && atoi(text) < 2)
+            text[0] == settings[i][1][0] && (i < 2 || geteuid() != 0) && atoi(text) < 2)
             return settings[i][2];
     if (sbx__read_file(AT_FDCWD, "/proc/self/status", text, sizeof text) &&
         sbx__number_after(text, "\nSeccomp:", 0) == 2)
@@ -8490,9 +8497,18 @@ static const char *sbx__policy_part(const sbx__plan *p, int which, char *text, s
 
 /* ---- child: privileges, system calls, files; in this order the ear is not under Landlock ---- */
 
+/* Root's programs are not to get capabilities by exec. A root who lacks the one to say so, as in a
+   container without any, has to rely on no_new_privs, which keeps them away as well. */
+static int sbx__disarm_root(void) {
+    unsigned caps[8]; /* struct __user_cap_header_struct, then twice the data, effective first */
+    if (geteuid() != 0 || prctl(PR_SET_SECUREBITS, SBX__NO_ROOT, 0, 0, 0) == 0) return 1;
+    memset(caps, 0, sizeof caps);
+    caps[0] = SBX__CAP_VERSION;
+    return syscall(SYS_capget, caps, caps + 2) == 0 && !(caps[2] >> SBX__CAP_SETPCAP & 1);
+}
+
 static int sbx__drop_privileges(void) {
-    if (geteuid() == 0 && prctl(PR_SET_SECUREBITS, SBX__NO_ROOT, 0, 0, 0) != 0) return 0;
-    return sbx__drop_caps() && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+    return sbx__disarm_root() && sbx__drop_caps() && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
 static int sbx__allow(const sbx__plan *p, const char *path, unsigned access) {
