@@ -1398,6 +1398,14 @@ static const char *sbx__size(char to[32], long long bytes) {
     return to;
 }
 
+/* A limit as a person would say it: from a minute on, 10 min and not 600000 ms. */
+static const char *sbx__duration(char to[32], long long ms) {
+    if (ms >= 60000 && ms % 60000 == 0) snprintf(to, 32, "%lld min", ms / 60000);
+    else if (ms >= 60000 && ms % 1000 == 0) snprintf(to, 32, "%lld s", ms / 1000);
+    else snprintf(to, 32, "%lld ms", ms);
+    return to;
+}
+
 /* The host may run with 0, 1 or 2 closed, and the child needs some numbers for itself: a descriptor
    of ours there moves up. */
 static int sbx__move_up(int fd, int least) {
@@ -4148,12 +4156,14 @@ static void sbx__describe_output(const sbx *b, sbx_result *r) {
 }
 
 static void sbx__describe_time(const sbx *b, sbx_result *r) {
+    char span[32];
+    sbx__duration(span, b->timeout_ms);
     if (b->late)
-        snprintf(r->message, sizeof r->message,
-                 "%s had not started when its %lld ms limit was over", b->who, b->timeout_ms);
+        snprintf(r->message, sizeof r->message, "%s had not started when its %s limit was over",
+                 b->who, span);
     else
-        snprintf(r->message, sizeof r->message, "%s %s past its %lld ms limit%s", b->who,
-                 r->certain ? "ran" : "seems to have run", b->timeout_ms, sbx__killed(b, r));
+        snprintf(r->message, sizeof r->message, "%s %s past its %s limit%s", b->who,
+                 r->certain ? "ran" : "seems to have run", span, sbx__killed(b, r));
 }
 
 static void sbx__describe(const sbx *b, sbx_result *r) {
@@ -4163,9 +4173,9 @@ static void sbx__describe(const sbx *b, sbx_result *r) {
     switch (r->verdict) {
     case SBX_TIMED_OUT: sbx__describe_time(b, r); break;
     case SBX_CPU_LIMIT:
-        snprintf(to, n, "%s %s its %lld ms of CPU time%s", b->who,
-                 r->certain ? "used up" : "seems to have used up", b->cfg.cpu_ms,
-                 sbx__killed(b, r));
+        snprintf(to, n, "%s %s its %s of CPU time%s", b->who,
+                 r->certain ? "used up" : "seems to have used up",
+                 sbx__duration(size, b->cfg.cpu_ms), sbx__killed(b, r));
         break;
     case SBX_MEMORY_LIMIT: sbx__describe_memory(b, r); break;
     case SBX_OUTPUT_LIMIT: sbx__describe_output(b, r); break;

@@ -468,6 +468,31 @@ UTEST(seed, S10_memory_is_judged_by_evidence) {
 
 /* ==== What the result tells =================================================================== */
 
+UTEST(verdict, long_limits_are_told_in_minutes) {
+    static const struct {
+        long long ms;
+        const char *text;
+    } rows[] = {{600000, " 10 min "}, {61000, " 61 s "}, {61001, " 61001 ms "}, {30000, " 30000 ms "}};
+    static const char *const argv[] = {"sleep", "20", NULL};
+    size_t i;
+    if (!test_clock_can_move()) UTEST_SKIP("the clock cannot be moved in this build");
+    for (i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        sbx *box;
+        config.argv = argv;
+        config.timeout_ms = rows[i].ms;
+        box = sbx_start(&config, &result);
+        ASSERT_TRUE(box != NULL);
+        test_clock_skew_ms = rows[i].ms;
+        sbx_finish(box, &result);
+        test_clock_skew_ms = 0;
+        EXPECT_VERDICT(SBX_TIMED_OUT, result);
+        EXPECT_STREQ("", test_lacks(result.message, rows[i].text));
+        sbx_free(&result);
+    }
+}
+
 UTEST(seed, C5_timeout_names_the_limit) {
     static const char *const argv[] = {"sleep", "20", NULL};
     const char *limit = test_clock_can_move() ? "15000" : "600"; /* what test_run_late takes */
