@@ -1,6 +1,6 @@
 /* judge: a contest judge. Builds what contestants sent in, runs it on every test, says AC or why not.
-   Compile: cc -pthread -o judge judge.c
-   Usage:   judge [--jobs N] [--html FILE] [--no-policy] FOLDER       (try it with examples/judge)
+   Compile: cc -pthread -o run_judge judge.c
+   Usage:   run_judge [--jobs N] [--html FILE] [--no-policy] FOLDER    (try it with the folder judge)
    Prints a table, which lives while the judge works if stdout is a terminal, and writes a page for
    a browser if FILE is given.
 
