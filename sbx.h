@@ -470,12 +470,12 @@ typedef struct sbx_result {
 SBX_API sbx_verdict sbx_run(const sbx_config *config, sbx_result *result);
 SBX_API void sbx_free(sbx_result *result); /* twice is fine, and so is an all-zero result */
 
-/* Running beside the host. sbx_start returns when the program has started, or NULL, and then the
-   result says why. What goes on goes on inside sbx_poll: reading, limits, escalation. A poll waits
-   up to wait_ms (0 = never blocks, -1 = until the end), but not longer than until an input that
-   sbx_write found full can take more, or until there is something for an sbx_read that found
-   nothing. Every box must be finished: that closes its input, waits for its end and frees it. To
-   drop one, cancel it first. */
+/* Running beside the host. sbx_start returns when the program has started; or it returns NULL, and
+   the result says why. All work is done inside sbx_poll: reading output, feeding input, watching
+   limits, stopping. A poll waits for the end, but for wait_ms at most (0 = never waits, -1 = no
+   limit). It returns earlier if sbx_write found the input full and there is room again, or if
+   sbx_read found nothing and there is something now. Every box must be finished: sbx_finish closes
+   its input, waits for its end and frees it. To get rid of one quickly, cancel it first. */
 typedef struct sbx sbx;
 SBX_API sbx *sbx_start(const sbx_config *config, sbx_result *result);
 SBX_API int sbx_poll(sbx *box, long long wait_ms); /* 1 = ended, 0 = running */
@@ -490,12 +490,12 @@ SBX_API void sbx_kill(sbx *box);   /* ... the same without grace; ... */
 SBX_API long long sbx_write(sbx *box, const void *data, size_t size);
 SBX_API void sbx_close_input(sbx *box);
 
-/* Takes captured bytes out of the box: how many, 0 = none yet, -1 = the stream has ended and all
-   were taken. What was taken is not in the result, but in its total, and no longer counts for
-   output_bytes. Bytes come into the box while it is polled: a host that reads until there is
-   nothing, polls, and reads again gets all of any output, and no sooner than it can take it, if
-   output_bytes is 4096 or more. Who polls and does not read meets the cap. The last bytes that
-   SBX_KEEP_LAST and SBX_KEEP_ENDS are for are known at the end only: they are in the result. */
+/* Takes captured bytes out of the box. Returns how many; 0 = none yet; -1 = the stream has ended
+   and all were taken. They are not in the result (only in its total), and no longer count for
+   output_bytes. Bytes come into the box while it is polled: read until there is nothing, poll, and
+   read again. That gives all of any output, and the program writes no faster than you read, if
+   output_bytes is 4096 or more. If you poll without reading, the cap is met. The last bytes that
+   SBX_KEEP_LAST and SBX_KEEP_ENDS keep are known only at the end: find them in the result. */
 SBX_API long long sbx_read(sbx *box, sbx_stream stream, void *to, size_t room);
 
 /* Steering it. The answer is 0 if it has ended, or the number makes no sense; else 1. */
@@ -541,8 +541,8 @@ SBX_API sbx *sbx_start_call(const sbx_config *config, sbx_fn fn, void *arg, void
 #ifdef __GNUC__
 __attribute__((format(printf, 1, 2)))
 #endif
-SBX_API void sbx_fail(const char *format, ...); /* in the function: ends it, the text -> message. */
-                 /* Elsewhere it just returns; with SBX_STATIC only the unit of the call is "in" */
+SBX_API void sbx_fail(const char *format, ...); /* in the function: ends it with this message. */
+        /* Elsewhere it does nothing. With SBX_STATIC: only in the .c file that made the call */
 
 /* Source text instead of a program, under the same config; argv, if set, are its arguments. Known
    are python, javascript, typescript, rust, c, c++, go, java, sh, bash, perl, ruby, lua, and what
@@ -597,12 +597,14 @@ SBX_API const char *sbx_step_name(sbx_step step); /* "none" "config" "memory" "i
    UTF-8 becomes U+FFFD. Returns the length that it has or would have, as snprintf does. */
 SBX_API size_t sbx_json(const sbx_result *result, char *to, size_t room);
 
-/* The longest prefix of at most max bytes that does not end inside a UTF-8 character, also if the
-   text was already cut there. Looks at four bytes; what is no UTF-8 may be cut anywhere. */
+/* How many bytes of the text, max at most, can be shown without cutting a UTF-8 character in two. A
+   piece of a character at the end of the text is left out as well. Bytes that are no UTF-8 may be
+   cut anywhere. */
 SBX_API size_t sbx_utf8_prefix(const char *text, size_t size, size_t max);
 
-/* No limit of the config is looser than the ceiling's afterwards; stricter ones stay. The ceiling's
-   policy and cgroup, if it has them, replace the config's, and its containment is the least. */
+/* For a host that takes limits from others: afterwards no limit of the config is looser than the
+   ceiling's; stricter ones stay. If the ceiling has a policy or a cgroup, the config gets them. Its
+   containment is at least the ceiling's. */
 SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 
 /* clang-format on */
