@@ -4201,6 +4201,20 @@ static void sbx__describe(const sbx *b, sbx_result *r) {
 }
 
 /* What the sentence leaves out, where there is room for it. */
+/* A program that gets no more processes or descriptors goes on or gives up as it likes. If it gave
+   up and speaks of that, the limit is worth a word. */
+static void sbx__describe_count(const sbx *b, const sbx_result *r, char *to, size_t n) {
+    static const char *const no_process[] = {"cannot fork", "resource temporarily unavailable",
+                                             "start new thread", NULL};
+    static const char *const no_file[] = {"too many open files", NULL};
+    const sbx_output *from = b->cfg.err == SBX_MERGE ? &r->out : &r->err;
+    sbx__text said = sbx__text_of(from->data, from->size);
+    if (b->cfg.processes > 0 && sbx__speaks_of(&said, no_process))
+        snprintf(to, n, "; it may have reached its limit of %lld processes", b->cfg.processes);
+    else if (b->cfg.open_files > 0 && sbx__speaks_of(&said, no_file))
+        snprintf(to, n, "; it may have reached its limit of %lld open files", b->cfg.open_files);
+}
+
 static void sbx__describe_more(const sbx *b, sbx_result *r) {
     size_t used = strlen(r->message), n = sizeof r->message - used;
     int own = r->verdict == SBX_EXITED || r->verdict == SBX_CRASHED || r->verdict == SBX_NO_RESULT;
@@ -4211,6 +4225,7 @@ static void sbx__describe_more(const sbx *b, sbx_result *r) {
     else if (own && b->seen.saw & SBX_SAW_FILE_WORDS)
         snprintf(to, n, "; it may have reached its limit of %s in a file",
                  sbx__size(size, b->cfg.file_bytes));
+    else if (own) sbx__describe_count(b, r, to, n);
     if (b->seen.saw & SBX_SAW_STUCK)
         snprintf(to, n, "; processes of it are stuck in the kernel and could not be killed");
     else if (b->input_failed)

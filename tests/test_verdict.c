@@ -493,6 +493,38 @@ UTEST(verdict, long_limits_are_told_in_minutes) {
     }
 }
 
+/* These limits end nobody: the program is told "no", and what it makes of that is its own matter. */
+UTEST(verdict, a_hint_if_processes_or_open_files_may_have_run_out) {
+    static const struct {
+        const char *command;
+        long long processes, files;
+        const char *message;
+    } rows[] = {
+        {"echo 'x: Too many open files' >&2; exit 1", 0, 40,
+         "'it' exited with code 1; it may have reached its limit of 40 open files"},
+        {"echo 'x: Too many open files' >&2; exit 1", 0, 0, "'it' exited with code 1"},
+        {"echo 'x: Too many open files' >&2; exit 0", 0, 40, "'it' exited with code 0"},
+        {"echo 'sh: 0: Cannot fork' >&2; exit 2", 0, 40, "'it' exited with code 2"},
+        {"echo 'sh: 0: Cannot fork' >&2; exit 2", 1000, 0,
+         "'it' exited with code 2; it may have reached its limit of 1000 processes"},
+        {"echo 'fork: Resource temporarily unavailable' >&2; exit 1", 1000, 0,
+         "'it' exited with code 1; it may have reached its limit of 1000 processes"},
+    };
+    size_t i;
+    for (i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.command = rows[i].command;
+        config.name = "it";
+        config.open_files = rows[i].files;
+        config.processes = rows[i].processes;
+        if (config.processes && geteuid() == 0) continue; /* it does not bind root, and is refused */
+        TEST_RUN(&config, &result);
+        EXPECT_STREQ(rows[i].message, result.message);
+        sbx_free(&result);
+    }
+}
+
 UTEST(seed, C5_timeout_names_the_limit) {
     static const char *const argv[] = {"sleep", "20", NULL};
     const char *limit = test_clock_can_move() ? "15000" : "600"; /* what test_run_late takes */
