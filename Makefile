@@ -18,8 +18,8 @@ RUN = BUILD='$(BUILD)' CC='$(CC)' sh tests/run.sh
 help:
 	@echo 'make demo      well- and ill-behaved programs, and what sbx.h says of each'
 	@echo 'make test      all tests; needs a C compiler, make and sh (under 3 minutes)'
-	@echo 'make check     more: sanitizers, analysers, valgrind, all languages, honest programs'
-	@echo 'make proof     all there is: also every build, faults, fuzzing, mutants, the corpus, qemu'
+	@echo 'make check     more: sanitizers, analysers, platforms, faults, mutants, fuzzing (15 minutes)'
+	@echo 'make proof     all there is: also every build, wing by wing, the corpus, all of qemu (long)'
 	@echo 'make wings     the header with one wing less, each, and with none'
 	@echo 'make treesoak  the attacks on the tree, 200 times each, as root and as an ordinary user'
 	@echo 'make faults    every system call of a run made to fail (FAULTS=all: with every error)'
@@ -56,27 +56,30 @@ test:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,$(TEST_VARIANTS))
 	@$(RUN) $(TEST_VARIANTS) utest compile cost $(FOR_PEOPLE)
 
+# Everything there is, each as a sample that takes a minute or two: 15 minutes on two cores, two jobs at a
+# time. The whole of each: FAULTS=all, SECONDS_EACH=60 (fuzzing), SAMPLE=1 (mutants), QEMU=all, MINUTES=10 (soak).
+CHECKS = qemu faults tidy matrix mutants fuzz valgrind threads soak-mixed analyzer platforms languages honest cppcheck format
 check:
-	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain asan@user)
-	@$(RUN) asan@user format cppcheck tidy valgrind languages honest
+	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain tsan asan@user)
+	@LANES=2 MINUTES='$(MINUTES)' $(RUN) asan@user $(CHECKS)
 
-# Longer: every build, wing by wing, a second kernel, the corpus, faults, fuzzing, mutants.
+# Longer: every build, wing by wing, a second kernel, the corpus, more of faults, fuzzing, mutants.
 proof:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain tsan $(MORE_VARIANTS) $(WING_VARIANTS))
 	@$(RUN) $(MORE_VARIANTS) $(WING_VARIANTS) \
-		qemu matrix format tidy soak valgrind threads slow languages honest copied mcp-client install browser cppcheck corpus \
-		faults fuzz mutants
+		qemu-all matrix format tidy soak valgrind threads slow languages honest copied mcp-client install browser cppcheck corpus \
+		analyzer platforms faults fuzz mutants
 
 wings: # what is left works, and what is off is refused
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,$(WING_VARIANTS))
 	@$(RUN) $(WING_VARIANTS)
 
 # Longer still: the attacks on the tree by the hundred; and the second kernel alone.
-treesoak qemu:
+treesoak qemu qemu-all:
 	@$(MAKE) -s -j$(JOBS) programs $(BUILD)/plain/tests
 	@$(RUN) $@
 
-faults fuzz mutants coverage:
+faults fuzz mutants platforms coverage:
 	@BUILD='$(BUILD)' CC='$(CC)' sh tests/$@/run.sh
 
 soak:
@@ -177,6 +180,6 @@ $(BUILD)/examples/%: examples/%.c sbx.h
 	@mkdir -p $(@D)
 	$(CC) $(TESTFLAGS) $(WARN) -o $@ $< -pthread
 
-.PHONY: install proof coverage walk wings treesoak qemu faults fuzz mutants soak help demo test check \
+.PHONY: install proof coverage walk wings treesoak qemu qemu-all platforms faults fuzz mutants soak help demo test check \
 	corpus bench bench-check costs examples clean \
 	programs

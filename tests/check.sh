@@ -1,5 +1,5 @@
 #!/bin/sh
-# The longer checks, one by name: copied, mcp-client, browser, format, tidy, cppcheck, soak,
+# The longer checks, one by name: analyzer, soak-mixed, copied, mcp-client, browser, format, tidy, cppcheck, soak,
 # valgrind, threads, slow, languages, honest, treesoak, qemu.
 # One line per case: ok, FAILED, or skipped with the reason; a tool that is not installed is
 # skipped, never passed.
@@ -110,6 +110,25 @@ valgrind_soak() {
             grep -v '^--[0-9]*-- ' "$out/valgrind.all" >"$log" # what valgrind says about itself
             verdict "valgrind, $kind $mode" $status
         done
+    done
+}
+
+# All kinds at random from eight threads.
+soak_mixed() {
+    soak_program -DSBX_LINUX_TOO || return
+    "$out/soak" mixed "${MINUTES:-1}" >"$log" 2>&1
+    verdict "eight threads, ${MINUTES:-1} minutes: $(tail -n 1 "$log")" $?
+}
+
+# What gcc finds on all ways through a function, and clang across them. Nothing is left out.
+analyzer() {
+    for mode in $modes; do
+        if gcc -fanalyzer -c -o /dev/null tests/compile/empty.c >/dev/null 2>&1; then
+            gcc -std=c99 -O1 -fanalyzer -Werror "$mode" -I. -c -o /dev/null tests/compile/impl.c >"$log" 2>&1
+            verdict "gcc -fanalyzer $mode" $?
+        else
+            echo "skipped: gcc -fanalyzer (not in this gcc)"
+        fi
     done
 }
 
@@ -270,8 +289,16 @@ format) format ;;
 tidy) tidy ;;
 treesoak) treesoak ;;
 slow) slow ;;
-qemu)
-    sh tests/qemu/run.sh || failed=1
+soak-mixed) soak_mixed ;;
+analyzer) analyzer ;;
+qemu) # a sample; QEMU=all is the whole
+    [ "${QEMU:-}" != all ] || exec sh "$0" qemu-all
+    sh tests/qemu/run.sh 'cgroup.*' 'tree.e*' 'watch.m*' 'policy.a4*' || failed=1
+    echo "-- the same kernel without Landlock"
+    SBX_QEMU_APPEND=lsm=capability sh tests/qemu/run.sh 'policy.root*' 'policy.probe*' || failed=1
+    ;;
+qemu-all)
+    sh tests/qemu/run.sh 'policy.*' 'cgroup.*' 'tree.*' 'watch.*' || failed=1
     echo "-- the same kernel without Landlock"
     SBX_QEMU_APPEND=lsm=capability sh tests/qemu/run.sh 'policy.root*' 'policy.a48*' 'policy.a50*' \
         'policy.enf*' 'policy.probe*' || failed=1

@@ -236,7 +236,7 @@ job() {
     examples) counted examples examples ;;
     compile) counted compile sh tests/compile/run.sh quick ;;
     matrix) counted matrix sh tests/compile/run.sh full ;;
-    fuzz) counted fuzz sh tests/fuzz/run.sh 8 ;;
+    fuzz) counted fuzz sh tests/fuzz/run.sh 5 ;;
     mutants) counted mutants sh tests/mutants/run.sh quick ;;
     *)
         if [ -f "tests/$1/run.sh" ]; then
@@ -271,7 +271,7 @@ for more in 1 2; do
         if take "$name"; then job "$name"; fi
     done &
     lanes="$lanes $!"
-    [ -z "$variants" ] || break
+    [ -z "$variants" ] || [ "$more" -ge "${LANES:-1}" ] && break
 done
 wait $lanes
 
