@@ -62,7 +62,6 @@ END {
         printf "FAILED  less than %s %% of the branches\n", least
         wrongs++
     }
-    if (failed) { print "FAILED  coverage: a part of it failed"; wrongs++ }
     printf "%d passed, %d failed\n", (reached + reasons == lines) + (100 * taken / branches >= least), wrongs
     exit wrongs > 0
 }
