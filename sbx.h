@@ -1313,7 +1313,8 @@ static long long sbx__now(void) { return sbx__clock(CLOCK_MONOTONIC); }
 
 static void *sbx__zalloc(size_t size) {
     void *p = SBX_REALLOC(NULL, size);
-    return p ? memset(p, 0, size) : NULL;
+    if (p) memset(p, 0, size);
+    return p;
 }
 
 SBX__SOMETIMES char *sbx__paste(const char *one, const char *two) {
