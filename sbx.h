@@ -494,8 +494,9 @@ SBX_API void sbx_close_input(sbx *box);
    and all were taken. They are not in the result (only in its total), and no longer count for
    output_bytes. Bytes come into the box while it is polled: read until there is nothing, poll, and
    read again. That gives all of any output, and the program writes no faster than you read, if
-   output_bytes is 4096 or more. If you poll without reading, the cap is met. The last bytes that
-   SBX_KEEP_LAST and SBX_KEEP_ENDS keep are known only at the end: find them in the result. */
+   output_bytes is 4096 or more. If you poll without reading, the cap is met, and nothing later is
+   kept of that stream, so that there is no hole in what you read. The last bytes that SBX_KEEP_LAST
+   and SBX_KEEP_ENDS keep are known only at the end: find them in the result. */
 SBX_API long long sbx_read(sbx *box, sbx_stream stream, void *to, size_t room);
 
 /* Steering it. The answer is 0 if it has ended, or the number makes no sense; else 1. */
@@ -603,8 +604,8 @@ SBX_API size_t sbx_json(const sbx_result *result, char *to, size_t room);
 SBX_API size_t sbx_utf8_prefix(const char *text, size_t size, size_t max);
 
 /* For a host that takes limits from others: afterwards no limit of the config is looser than the
-   ceiling's; stricter ones stay. If the ceiling has a policy or a cgroup, the config gets them. Its
-   containment is at least the ceiling's. */
+   ceiling's; stricter ones stay. If the ceiling has a policy, a cgroup, a uid or a gid, the config
+   gets them. Its containment is at least the ceiling's. */
 SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 
 /* clang-format on */
@@ -630,7 +631,8 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
      host  --- stdin pipe ------------------------->  0  program
            <-- stdout pipe --------------------------  1
            <-- stderr pipe --------------------------  2
-           <-- report pipe: why it could not start --  closed by exec
+           <-- report: why it could not start -------  in memory that both have until exec, or
+                                                       a pipe that exec closes
            <-- pidfd: it has ended
      and in a tree, which is a PID namespace (Linux):
            --- life pipe: a signal for everybody -->  0  pid 1: when the host closes the pipe,
@@ -9793,6 +9795,8 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling) {
         config->contain = ceiling->contain;
     if (ceiling->policy) config->policy = ceiling->policy;
     if (ceiling->cgroup) config->cgroup = ceiling->cgroup;
+    if (ceiling->uid) config->uid = ceiling->uid;
+    if (ceiling->gid) config->gid = ceiling->gid;
 }
 
 #ifdef __cplusplus

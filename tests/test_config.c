@@ -1240,6 +1240,16 @@ UTEST(config, clamp_touches_limits_only) {
     EXPECT_EQ(1000LL, config.memory_bytes);
 }
 
+UTEST(config, clamp_hands_on_the_user) {
+    sbx_config config = {0}, ceiling = {0};
+    config.uid = 7, ceiling.gid = 65534;
+    sbx_clamp(&config, &ceiling);
+    EXPECT_TRUE(config.uid == 7 && config.gid == 65534);
+    ceiling.uid = 65533;
+    sbx_clamp(&config, &ceiling);
+    EXPECT_TRUE(config.uid == 65533 && config.gid == 65534);
+}
+
 static const char *clamps_nothing(void *arg) {
     sbx_config config = {0}, before;
     (void)arg;
