@@ -271,7 +271,7 @@ for more in 1 2; do
         if take "$name"; then job "$name"; fi
     done &
     lanes="$lanes $!"
-    [ -z "$variants" ] || [ "$more" -ge "${LANES:-1}" ] && break
+    if [ -n "$variants" ] && [ "$more" -ge "${LANES:-1}" ]; then break; fi
 done
 wait $lanes
 
