@@ -7658,7 +7658,7 @@ static int sbx__walk_at_once(sbx__plan_policy *q, sbx__walk *w) {
     memcpy(added, w->rest + skip, size + 1);
     if (added[size - 1] == '/') added[--size] = 0;
     for (i = 0; i <= size; i++) { /* the directories on the way, and what it leads to */
-        if (added[i] != '/' && (i < size || !S_ISDIR(st.st_mode))) continue;
+        if ((i < size || !S_ISDIR(st.st_mode)) && added[i] != '/') continue;
         added[i] = 0;
         sbx__note(q, SBX__SPOT_DIR, w->real, NULL);
         if (i < size) added[i] = '/';
