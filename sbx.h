@@ -741,6 +741,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #if defined(__linux__) && !defined(SBX_NO_LINUX)
 #define SBX__LINUX 1 /* clone, pidfd, /proc, namespaces, ...: each is still tried at run time */
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -4831,11 +4832,11 @@ static pid_t sbx__order_child(const sbx_nursery *n, sbx__layout *l, int file, sb
     all[1] = answer[1];
     memcpy(all + 2, l->fd, (size_t)l->fds * sizeof(int));
     sbx__wrap(&parcel, order);
-    parcel.head.msg_controllen = CMSG_SPACE(size);
+    parcel.head.msg_controllen = (socklen_t)CMSG_SPACE(size); /* a size_t in glibc */
     control = CMSG_FIRSTHDR(&parcel.head);
     control->cmsg_level = SOL_SOCKET;
     control->cmsg_type = SCM_RIGHTS;
-    control->cmsg_len = CMSG_LEN(size);
+    control->cmsg_len = (socklen_t)CMSG_LEN(size);
     memcpy(CMSG_DATA(control), all, size);
 
     do sent = sendmsg(n->line, &parcel.head, MSG_NOSIGNAL);

@@ -86,7 +86,7 @@ standards() {
     shift 3
     for std in "$@"; do
         name="$compiler -std=$std"
-        case $flags in *-m32*) name="$name -m32" ;; *-static*) name="$name -static" ;; *-U__linux__*) name="$name -U__linux__" ;; esac
+        case $flags in *-m32*) name="$name -m32" ;; *-static*) name="$name -static" ;; esac
         if ! available "$compiler -std=$std $flags" "$lang"; then
             skipped "$name" "$why"
             continue
@@ -262,8 +262,6 @@ full)
     done
     standards musl-gcc "$c_warn" "" c99 c17
     standards musl-gcc "$c_warn -static" "" c99
-    # Not Linux, and a libc that is not the GNU one: what the BSDs take of the header.
-    standards musl-gcc "$c_warn -U__linux__ -U__linux -Ulinux -U__gnu_linux__" "" c99
     standards tcc "-Wall -Werror" "" c99
     standards gcc "$c_warn -m32" "" c99 c17
     for compiler in gcc clang; do wings "$compiler -std=c99 $c_warn" ""; done
