@@ -58,7 +58,8 @@ test:
 
 # Everything there is, each as a sample that takes a minute or two: 15 minutes on two cores, two jobs at a
 # time. The whole of each: FAULTS=all, SECONDS_EACH=60 (fuzzing), SAMPLE=1 (mutants), QEMU=all, MINUTES=10 (soak).
-CHECKS = qemu faults tidy matrix mutants fuzz valgrind threads soak-mixed analyzer platforms languages honest cppcheck format
+CHECKS = qemu faults tidy matrix mutants fuzz valgrind threads soak-mixed analyzer platforms languages honest \
+	install mcp-client browser cppcheck format
 check:
 	@$(MAKE) -s -j$(JOBS) programs $(call BUILDS,plain tsan asan@user)
 	@LANES=2 MINUTES='$(MINUTES)' $(RUN) asan@user $(CHECKS)

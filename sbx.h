@@ -5065,6 +5065,8 @@ static size_t sbx__proc_read(int proc, int pid, const char *name, char *text, si
     return sbx__read_file(proc, path, text, room);
 }
 
+#define SBX__MOST_COUNTED 10000000000LL
+
 /* pid (name) state parent group session tty tpgid flags minor, of-waited, major, of-waited faults,
    utime stime cutime cstime priority nice threads 0 start space pages most code code stack sp ip
    pending blocked ignored ... */
@@ -5078,6 +5080,8 @@ static int sbx__proc_stat(int proc, int pid, sbx__task *t) {
     if (!at || !at[1] || !at[2]) return 0;
     ended = at[2] == 'Z' || at[2] == 'X';
     for (at += 3, i = 0; i < 30; i++) field[i] = (long long)strtoull(at, &at, 10);
+    for (i = 6; i < 14; i++) /* faults and ticks, of which nobody has so many */
+        if (field[i] < 0 || field[i] > SBX__MOST_COUNTED) field[i] = SBX__MOST_COUNTED;
 
     t->pid = pid;
     t->parent = (int)field[0];

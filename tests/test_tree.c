@@ -839,13 +839,13 @@ UTEST(tree, sigterm_is_handled) {
     config.contain = SBX_CONTAIN_TREE;
     config.timeout_ms = 150;
     config.grace_ms = LONG_MS;
-    TEST_RUN(&config, &result);
+    EXPECT_STREQ("", test_run_ready(&config, "ready\n", &result));
     EXPECT_VERDICT(SBX_TIMED_OUT, result);
     EXPECT_EQ(17, result.exit_code);
     sbx_free(&result);
     config.command = "trap 'echo cleaned; exit 4' TERM; echo ready; while :; do sleep 0.05; done";
     config.argv = NULL;
-    TEST_RUN(&config, &result);
+    EXPECT_STREQ("", test_run_ready(&config, "ready\n", &result));
     EXPECT_STREQ("ready\ncleaned\n", result.out.data);
     EXPECT_EQ(4, result.exit_code);
     sbx_free(&result);

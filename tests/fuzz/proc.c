@@ -42,7 +42,7 @@ static void make_stat(bytes *b, int pid) {
     memcpy(text + n, name, size);
     n += size;
     n += (size_t)snprintf(text + n, sizeof text - n, ") %c %u", "RSDZXT"[take(b, 6)], take(b, 7));
-    for (i = 0; i < 22; i++) n += (size_t)snprintf(text + n, sizeof text - n, " %lld", number(b));
+    for (i = 0; i < 31; i++) n += (size_t)snprintf(text + n, sizeof text - n, " %lld", number(b));
     if (take(b, 8) == 1) n = take(b, 256) % (n + 1); /* cut anywhere */
     snprintf(path, sizeof path, "%d/stat", pid);
     put(path, text, n);
