@@ -4095,7 +4095,7 @@ static void sbx__observe_words(sbx *b, const sbx_output *out, const sbx_output *
 }
 
 /* An image that is larger than the address space ends in exec, which by then can only kill: the
-   program has hardly touched a page. With less than 4 MB hardly a program starts without a crash. */
+   program has hardly touched a page. With less than 4 MB hardly any starts without a crash. */
 static int sbx__had_no_space(const sbx *b, const sbx_result *r) {
     long long space = b->cfg.address_space_bytes;
     long faults = b->usage.ru_minflt + b->usage.ru_majflt;

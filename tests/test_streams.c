@@ -1162,6 +1162,37 @@ UTEST(pitfall, P07_nothing_leaks_into_children_of_other_threads) {
     EXPECT_STREQ("", test_in_copy(beside_a_forking_thread, NULL));
 }
 
+/* In a host without stdin and stdout descriptors of a box get these numbers, and move up. */
+static const char *without_streams(void *arg) {
+    sbx_config config = {0};
+    sbx_result result;
+    const char *flaw = "";
+    int fd, count = 0;
+    sbx *box;
+    (void)arg;
+    for (fd = 0; fd < 4096; fd++)
+        if (fd < 2) close(fd);
+        else fcntl(fd, F_SETFD, FD_CLOEXEC); /* what the copy itself has */
+    config.argv = test_child_argv("sleep", "10000");
+    config.grace_ms = -1;
+    config.in = SBX_PIPE;
+    box = sbx_start(&config, &result);
+    TEST_MUST(box != NULL);
+    for (fd = 0; fd < 4096; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+        count += flags >= 0;
+        if (flags >= 0 && !(flags & FD_CLOEXEC)) flaw = test_text("%d stays open in exec", fd);
+    }
+    sbx_kill(box);
+    sbx_finish(box, NULL);
+    TEST_MUST(count > 4);
+    return flaw;
+}
+
+UTEST(pitfall, P07_what_moves_up_is_closed_by_exec_too) {
+    EXPECT_STREQ("", test_in_copy(without_streams, NULL));
+}
+
 /* The other direction: what the host has open, wherever and however, is not in the box. */
 static const char *with_many_descriptors(void *arg) {
     sbx_config config = {0};
