@@ -244,7 +244,8 @@ const char *test_result_flaw(const sbx_config *config, const sbx_result *r) {
         *(text = output_flaw("err", &r->err, config && config->err == SBX_STREAM)))
         return text;
     if (cap == 0) cap = 1024 * 1024;
-    if (cap > 0 && config && config->error_bytes > 0) cap += config->error_bytes;
+    if (cap > 0 && config && config->error_bytes > 0 && config->error_bytes <= SBX_MAX_BYTES)
+        cap += config->error_bytes;
     if (cap > 0 && r->out.size + r->err.size > (unsigned long long)cap)
         return test_text("%llu bytes kept, the cap is %lld",
                          (unsigned long long)(r->out.size + r->err.size), cap);
