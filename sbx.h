@@ -1206,6 +1206,7 @@ struct sbx {
     long long started, begun, ended; /* begun: there is a program, or a function */
     long long timeout_ms;
     long long last_seen;             /* when it was last seen alive */
+    long long left_at, away;         /* when the host last waited for it; the longest it did not */
     long long look_step;             /* from look to look */
     int heard;                       /* it has said something */
     int killed;                      /* a signal was sent */
@@ -2768,7 +2769,7 @@ static int sbx__spawn(sbx__plan *p, sbx *b, sbx_result *r) {
     b->pid = sbx__fork(p, b);
     if (b->pid < 0 && !b->failure.step) return sbx__no_process(p, errno, r);
 
-    b->begun = sbx__now();
+    b->begun = b->left_at = sbx__now();
     b->late = b->begun >= b->deadline;
     for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
     sbx__close(&p->report);
@@ -3840,9 +3841,21 @@ static int sbx__is_ours(const sbx__round *w, int calls) { return w->count < call
 static void sbx__wait_in_set(sbx__round *w, long long wait) { sbx__select(w, wait); }
 #endif
 
+/* A host that is busy with something else sees less of a box than one that waits for it. Of many
+   boxes that is not asked: it would cost more than their turns. */
+static void sbx__note_absence(sbx *const *boxes, int count, int comes) {
+    long long now = count <= SBX__FEW ? sbx__now() : 0;
+    int i;
+    for (i = 0; count <= SBX__FEW && i < count; i++) {
+        sbx *b = boxes[i];
+        if (b && comes && now - b->left_at > b->away) b->away = now - b->left_at;
+        if (b) b->left_at = now;
+    }
+}
+
 /* Index of a box that has ended; -1 at `until`, if there is none to wait for, when an input that
    was full can take more, or when there is something to read. */
-static int sbx__wait(sbx *const *boxes, int count, long long until) {
+static int sbx__wait_for(sbx *const *boxes, int count, long long until) {
     sbx__round w;
     long long now, wait;
     int over;
@@ -3869,6 +3882,14 @@ static int sbx__wait(sbx *const *boxes, int count, long long until) {
         sbx__release(w.set);
         if (over) return w.ended;
     }
+}
+
+static int sbx__wait(sbx *const *boxes, int count, long long until) {
+    int ended;
+    sbx__note_absence(boxes, count, 1);
+    ended = sbx__wait_for(boxes, count, until);
+    sbx__note_absence(boxes, count, 0);
+    return ended;
 }
 
 SBX_API int sbx_get_watch_any(sbx *const *boxes, int count, long long *wait_ms) {
@@ -6717,6 +6738,9 @@ static int sbx__is_limited(const sbx *b) {
     return b->watch.on && (b->cfg.memory_bytes >= 0 || (b->cfg.cpu_ms >= 0 && b->watch.clock < 0));
 }
 
+/* Nobody else was ever seen, and the host has looked as often as it got the CPU. */
+static int sbx__is_single(const sbx *b) { return b->watch.crowd <= 1 && b->away <= SBX__RARE; }
+
 /* What can have come since the last look: small pages by page faults, each of which maps at most 16
    of a file; huge ones, and all of those whom nobody saw, as fast as they can be filled. */
 static long long sbx__by_faults(long long faults) {
@@ -6731,7 +6755,8 @@ static void sbx__raise_ceiling(sbx *b, const sbx__sums *sums) {
     long long now = sbx__now(), since = now - (w->at ? w->at : b->started), ceiling, other;
     if (sbx__is_limited(b)) sbx__look_for_births(b, since);
     ceiling = sums->ceiling + sbx__by_faults(sums->waited - w->waited);
-    if (w->others && (w->forgets || since > SBX__RARE)) ceiling += sbx__by_time(since);
+    if (w->others && (w->forgets || (since > SBX__RARE && !sbx__is_single(b))))
+        ceiling += sbx__by_time(since);
     other = w->base + sbx__by_faults(sums->faults - w->faults) + sbx__by_time(since);
     if (ceiling > other) ceiling = other;
     if (ceiling > w->most) w->most = ceiling;
@@ -6889,13 +6914,14 @@ static int sbx__has_others(sbx *b) {
 static int sbx__may_hide(sbx *b) {
     const sbx__box_watch *w = &b->watch;
     int rare = !w->at || b->ended - w->at > SBX__RARE;
+    if (rare && sbx__is_single(b) && !w->parent) rare = 0;
     return (w->forgets || rare) && sbx__has_others(b);
 }
 
 /* Was there never anybody but the program? */
 static int sbx__was_alone(sbx *b) {
     const sbx__box_watch *w = &b->watch;
-    if (w->at && w->crowd <= 1 && !w->parent && !w->forgets) return 1;
+    if (sbx__is_single(b) && !w->parent && !w->forgets) return 1;
     return !sbx__has_others(b);
 }
 
