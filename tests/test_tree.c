@@ -1460,7 +1460,7 @@ static const char *proc_without_memory(void *arg) {
 UTEST(tree, is_not_given_up_for_a_shortage) {
     int watch;
     NEED_TREE();
-    for (watch = 0; watch < 2; watch++)
+    for (watch = 0; watch <= test_has_watch(); watch++)
         EXPECT_WELL(test_in_copy(proc_without_memory, &watch));
 }
 
