@@ -923,6 +923,7 @@ void AnnotateIgnoreWritesEnd(const char *file, int line);
 #define SBX__NEVER LLONG_MAX
 #define SBX__STUCK_WAIT (5 * SBX__SECOND)  /* after SIGKILL: who is still there is stuck */
 #define SBX__LOOK 10000LL                  /* what no descriptor tells is looked at so often */
+#define SBX__BEGIN_LOOK 1000LL             /* ... and whether who is to be told has begun */
 #define SBX__SHORT 1000LL                  /* lives that are shorter are not looked at: the cost */
 #define SBX__CHUNK 65536                   /* room for one read; a pipe's usual size */
 #define SBX__PAGE 4096                     /* the least room for one read: see sbx__read */
@@ -968,6 +969,7 @@ typedef struct sbx__stream {         /* stdout or stderr, as far as they are kep
 
 typedef struct sbx__shared {         /* what a function leaves, before ret */
     unsigned long long done;         /* the plan's token, once the function has returned 0 */
+    int begun;                       /* the function is next */
     int failed;                      /* sbx_fail was called: */
     char text[256];
     struct { int init, pid; } made[SBX__TRIES]; /* in each try to enter a tree: by the kernel */
@@ -1209,7 +1211,8 @@ struct sbx {
     long long left_at, away;         /* when the host last waited for it; the longest it did not */
     long long look_step;             /* from look to look */
     int heard;                       /* it has said something */
-    int killed;                      /* a signal was sent */
+    int killed;                      /* a signal was sent, ... */
+    int untold;                      /* ... or SIGTERM waits until the program has begun */
     int late;                        /* the deadline was over before the program could start */
     int crowd;                       /* how many boxes are waited for with this one */
     int unowned;                     /* so often the host's wait found no such child */
@@ -1237,6 +1240,7 @@ static pid_t sbx__call_fork(sbx__plan *p, int (*first)(void *)); /* a copy of th
                                                                   its nursery */
 static int sbx__call_run(sbx__plan *p);         /* the function itself; its exit code */
 static void sbx__call_failure(sbx *b);          /* why it could not begin, if so */
+static int sbx__call_begun(const sbx *b);       /* a function of which no report tells */
 static void sbx__call_observe(sbx *b);
 static const char *sbx__call_said(const sbx *b); /* the text of sbx_fail, or "" */
 static void sbx__call_result(sbx *b, sbx_result *r);
@@ -3246,6 +3250,25 @@ static void sbx__kill_all(sbx *b) {
     if (b->stuck_at == SBX__NEVER) b->stuck_at = sbx__now() + SBX__STUCK_WAIT;
 }
 
+static int sbx__is_begun(sbx *b) {
+    if (b->fd[SBX__REPORT] < 0) return !b->is_call || sbx__call_begun(b);
+    sbx__read_report(b);
+    return b->fd[SBX__REPORT] < 0;
+}
+
+/* Everybody gets it. A stopped process takes no SIGTERM: SIGCONT goes with it. A child that has not
+   begun would forget it with the signals of the host's group (sbx__drop_pending): it waits. */
+static void sbx__tell(sbx *b) {
+    b->untold = !sbx__is_begun(b);
+    if (b->untold) {
+        b->look_at = sbx__now() + SBX__BEGIN_LOOK;
+        return;
+    }
+    if (b->in_tree && sbx__tree_signal(b, SIGTERM) && sbx__tree_signal(b, SIGCONT)) return;
+    sbx__send(b, SIGTERM);
+    sbx__send(b, SIGCONT);
+}
+
 /* The reason is noted before the signal goes out, and only the first one counts. */
 static void sbx__stop(sbx *b, unsigned reason) {
     if (b->stopping && reason & (SBX_SAW_MEMORY_SUM | SBX_SAW_DENIED) && b->kill_at != SBX__NEVER)
@@ -3260,11 +3283,8 @@ static void sbx__stop(sbx *b, unsigned reason) {
         return;
     }
 
-    /* Everybody gets it. A stopped process takes no SIGTERM: SIGCONT goes with it. */
     b->kill_at = sbx__now() + b->cfg.grace_ms * 1000;
-    if (b->in_tree && sbx__tree_signal(b, SIGTERM) && sbx__tree_signal(b, SIGCONT)) return;
-    sbx__send(b, SIGTERM);
-    sbx__send(b, SIGCONT);
+    sbx__tell(b);
 }
 
 /* ---- leave: the program has ended; collect what it left behind ---- */
@@ -3451,6 +3471,7 @@ static void sbx__on_wing(sbx *b, long long now) {
 
 static void sbx__on_time(sbx *b, long long now) {
     if (now >= b->deadline) sbx__stop_running(b, SBX_SAW_DEADLINE, now);
+    if (b->state == SBX__RUNNING && b->untold) sbx__tell(b);
     if (b->state == SBX__RUNNING && now >= b->kill_at) {
         b->seen.saw |= SBX_SAW_GRACE_OVER;
         sbx__kill_all(b);
@@ -4493,6 +4514,7 @@ static int sbx__call_run(sbx__plan *p) {
     sbx__failure begun;
     int code;
     sbx__current = p->common.mapped;
+    sbx__current->begun = 1;
     environ = p->envp;
     if (p->handle) { /* the host waits for this word */
         memset(&begun, 0, sizeof begun);
@@ -4515,6 +4537,11 @@ static void sbx__call_failure(sbx *b) {
     sbx__failure f;
     if (b->call.reports && sbx__common_fetch(&b->common, &f, b->common.size, sizeof f))
         b->failure = f;
+}
+
+static int sbx__call_begun(const sbx *b) {
+    sbx__shared now;
+    return b->call.begun || !sbx__common_fetch(&b->common, &now, 0, sizeof now) || now.begun;
 }
 
 static void sbx__call_observe(sbx *b) {
@@ -4626,6 +4653,7 @@ static pid_t sbx__call_fork(sbx__plan *p, int (*first)(void *)) {
     return pid;
 }
 static void sbx__call_failure(sbx *b) { (void)b; }
+static int sbx__call_begun(const sbx *b) { return b != NULL; }
 static void sbx__call_observe(sbx *b) { (void)b; }
 static const char *sbx__call_said(const sbx *b) { return b ? "" : NULL; }
 static void sbx__call_result(sbx *b, sbx_result *r) { (void)b, (void)r; }

@@ -1259,6 +1259,36 @@ UTEST(pitfall, P41_the_programs_of_a_command_have_their_grace) {
     }
 }
 
+/* Waits for a signal: no time is over, and nothing is said. */
+static int waits_in_call(void *arg, void *ret, size_t ret_size) {
+    (void)arg, (void)ret, (void)ret_size;
+    for (;;) pause();
+    return 0;
+}
+
+/* The time is over while the child still prepares itself: what it is told then is not forgotten
+   with the signals of the host's group. */
+UTEST(stop, the_grace_is_not_lost_on_a_child_that_has_not_begun) {
+    int i;
+    for (i = 0; i < 120; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.contain = i % 2 ? SBX_CONTAIN_AUTO : SBX_CONTAIN_GROUP;
+        config.timeout_ms = 1 + i / 4 % 2;
+        config.grace_ms = 20000;
+        if (i / 2 % 2) {
+            sbx_call(&config, waits_in_call, NULL, NULL, 0, &result);
+        } else {
+            config.argv = test_child_argv("sleep", "60000");
+            sbx_run(&config, &result);
+        }
+        if (result.verdict == SBX_NOT_STARTED && strstr(result.message, "SBX_NO_CALL")) continue;
+        ASSERT_EQ_MSG((int)SBX_TIMED_OUT, (int)result.verdict, result.message);
+        ASSERT_FALSE_MSG(result.evidence & SBX_SAW_GRACE_OVER, i % 4 < 2 ? "program" : "function");
+        sbx_free(&result);
+    }
+}
+
 UTEST(pitfall, P42_a_worker_in_its_own_session_is_told) {
     sbx_config config = {0};
     sbx_result result;
