@@ -1708,8 +1708,20 @@ static int sbx__signal_group_by_pidfd(int pidfd, int number) {
     return sbx__pidfd_signal(pidfd, number, SBX__PIDFD_TO_GROUP);
 }
 
-static int sbx__wait_by_pidfd(int pidfd, siginfo_t *info, int flags) {
-    return waitid((idtype_t)SBX__P_PIDFD, (id_t)pidfd, info, flags);
+/* Without collecting the process, too, the kernel tells what it has used; the C library does not
+   ask. Its struct rusage: two times, then numbers in the libc's order. */
+static int sbx__wait_by_pidfd(int pidfd, siginfo_t *info, int flags, struct rusage *usage) {
+    long told[18];
+    memset(told, 0, sizeof told);
+    if (syscall(SYS_waitid, SBX__P_PIDFD, pidfd, info, flags, told) != 0) return -1;
+    usage->ru_utime.tv_sec = told[0];
+    usage->ru_utime.tv_usec = told[1];
+    usage->ru_stime.tv_sec = told[2];
+    usage->ru_stime.tv_usec = told[3];
+    usage->ru_maxrss = told[4];
+    usage->ru_minflt = told[8];
+    usage->ru_majflt = told[9];
+    return 0;
 }
 
 /* Newer kernels remember the status for who holds a pidfd, if not at once. 1 = here it is, 0 = ask
@@ -1804,10 +1816,8 @@ static int sbx__pidfd_signal(int pidfd, int number, unsigned flags) {
 static int sbx__signal_group_by_pidfd(int pidfd, int number) {
     return sbx__pidfd_signal(pidfd, number, 0);
 }
-static int sbx__wait_by_pidfd(int pidfd, siginfo_t *info, int flags) {
-    (void)pidfd;
-    (void)info;
-    (void)flags;
+static int sbx__wait_by_pidfd(int pidfd, siginfo_t *info, int flags, struct rusage *usage) {
+    (void)pidfd, (void)info, (void)flags, (void)usage;
     errno = ENOSYS;
     return -1;
 }
@@ -3312,7 +3322,8 @@ static int sbx__look(sbx *b) {
     int flags = WEXITED | WNOHANG | WNOWAIT | SBX__WALL, found = -1;
     siginfo_t info;
     memset(&info, 0, sizeof info);
-    if (b->fd[SBX__EXIT] >= 0) found = sbx__wait_by_pidfd(b->fd[SBX__EXIT], &info, flags);
+    if (b->fd[SBX__EXIT] >= 0)
+        found = sbx__wait_by_pidfd(b->fd[SBX__EXIT], &info, flags, &b->usage);
     else errno = 0;
     if (found < 0 && errno != ECHILD) found = waitid(P_PID, (id_t)b->pid, &info, flags);
     if (found < 0) return errno == ECHILD && sbx__look_behind(b);
@@ -6802,9 +6813,9 @@ static void sbx__doubt(sbx__box_watch *w, const sbx__sums *sums, long long gone)
     if (maybe > w->maybe) w->maybe = maybe;
 }
 
-static int sbx__is_doubtful(const sbx__box_watch *w, long long peak) {
+static int sbx__is_doubtful(long long maybe, long long peak) {
     long long slack = peak / 20 > 256 * 1024 ? peak / 20 : 256 * 1024;
-    return w->maybe > peak + slack;
+    return maybe > peak + slack;
 }
 
 static void sbx__look_at_memory(sbx *b) {
@@ -6915,10 +6926,21 @@ static void sbx__watch_space(sbx *b, long long used) {
    is clearly above that is the child's. Nor does it count if pages were mapped several times, which
    takes fewer page faults than pages. */
 static int sbx__is_own(const sbx *b, const struct rusage *usage) {
-    long long host = sbx__host_peak(), most = sbx__maxrss(usage);
-    long long faults = usage->ru_minflt + usage->ru_majflt;
+    long long host, most = sbx__maxrss(usage), faults = usage->ru_minflt + usage->ru_majflt;
     if (b->is_call || b->watch.mapped || most > faults * sbx__page_size() + SBX__SMALL) return 0;
+    host = sbx__host_peak();
     return most > host + host / 16;
+}
+
+/* Would it matter whether the program waited for children? For a limit, and for a peak in doubt. */
+static int sbx__asks_for_parent(const sbx *b) {
+    const sbx__box_watch *w = &b->watch;
+    long long peak = w->peak, maybe = w->maybe, most = sbx__maxrss(&b->usage);
+    long long came = sbx__by_faults(b->usage.ru_minflt + b->usage.ru_majflt - w->faults);
+    if (sbx__is_limited(b)) return 1;
+    if (w->crowd > 1 || !sbx__is_own(b, &b->usage)) return 0;
+    if (w->least + came > maybe) maybe = w->least + came;
+    return sbx__is_doubtful(maybe, most > peak ? most : peak);
 }
 
 /* While its number is still taken: did it wait for children? Then its books are those of many. */
@@ -6927,6 +6949,7 @@ static void sbx__watch_end(sbx *b) {
     sbx__task t;
     w->parent = 1;
     if (b->enforced & SBX_BY_CGROUP || b->ended < b->begun + SBX__SHORT) return;
+    if (!sbx__asks_for_parent(b)) return;
     sbx__watch_open(b);
     if (sbx__proc_stat(w->proc, w->self, &t) && t.waited == 0) w->parent = 0;
 }
@@ -6975,7 +6998,7 @@ static void sbx__close_books(sbx *b, sbx_result *r) {
     r->peak_bytes = w->peak;
     if (own && most > r->peak_bytes) r->peak_bytes = most;
     if (w->least + came > w->maybe) w->maybe = w->least + came;
-    if (!alone && !(b->seen.saw & SBX_SAW_MEMORY_SUM) && sbx__is_doubtful(w, r->peak_bytes))
+    if (!alone && !(b->seen.saw & SBX_SAW_MEMORY_SUM) && sbx__is_doubtful(w->maybe, r->peak_bytes))
         r->peak_bytes = -1; /* too much has happened that nobody saw */
 
     if (!limited || b->stopping) return;
@@ -7023,7 +7046,7 @@ static void sbx__watch_usage(sbx *b, sbx_usage *u) {
     }
     u->cpu_us = b->watch.cpu_us;
     u->memory_bytes = b->state == SBX__RUNNING ? b->watch.least : 0;
-    u->peak_bytes = sbx__is_doubtful(&b->watch, b->watch.peak) ? -1 : b->watch.peak;
+    u->peak_bytes = sbx__is_doubtful(b->watch.maybe, b->watch.peak) ? -1 : b->watch.peak;
 }
 
 static void sbx__watch_free(sbx *b) {
@@ -8745,11 +8768,12 @@ static int sbx__policy_ear(const sbx *b) { return b->policy.ear; }
 /* In a group the ear becomes a child of the host if that is a pid 1, or adopts orphans. */
 static void sbx__policy_free(sbx *b) {
     struct pollfd one;
+    struct rusage used;
     siginfo_t info;
     one.fd = b->policy.ear_fd;
     one.events = POLLIN;
     if (sbx__pidfd_signal(b->policy.ear_fd, SIGKILL, 0) > 0) poll(&one, 1, 1000);
-    if (one.fd >= 0) sbx__wait_by_pidfd(one.fd, &info, WEXITED | WNOHANG | SBX__WALL);
+    if (one.fd >= 0) sbx__wait_by_pidfd(one.fd, &info, WEXITED | WNOHANG | SBX__WALL, &used);
     sbx__close(&b->policy.ear_fd);
     sbx__close(&b->policy.listener);
 }

@@ -225,6 +225,8 @@ static const group groups[] = {
          {"1,000 that end in turn; epoll by hand", "10MB", "turn-1000", "10MB", "hand-turn-1000",
           AT_MOST, 1.3, 0},
          {"4,000", "10MB", "turn-4000", "10MB", "hand-turn-4000", AT_MOST, 1.5, 0},
+         {"1,000 that end in turn; ten", "10MB", "turn-1000", "10MB", "turn-10", AT_MOST, 1.3, 0},
+         {"4,000", "10MB", "turn-4000", "10MB", "turn-10", AT_MOST, 1.3, 0},
          {"1,000 in a burst, one at a time", "10MB", "many", "10MB", "one", AT_MOST, 1.3, 0},
          {"the same, one CPU", "1cpu", "many", "1cpu", "one", AT_MOST, 1.3, 0},
          END,

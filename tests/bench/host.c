@@ -70,7 +70,13 @@ static int hand_start(hand *h, int pipe_bytes) {
         close(h->out[1]);
         close(h->err[1]);
     }
-    return h->pid > 0 ? 0 : -1;
+    if (h->pid > 0) return 0;
+    perror("clone");
+    if (pipe_bytes >= 0) {
+        close(h->out[0]);
+        close(h->err[0]);
+    }
+    return -1;
 }
 
 static int hand_wait(hand *h) {
@@ -503,6 +509,7 @@ static double many_in_turn(int count) {
     config.in = SBX_FD;
     config.in_fd = gate[0];
     if (start_boxes(&config, count) != 0) return -1;
+    if (sbx_poll_any(boxes, count, 300) >= 0) return -1; /* each is looked at for the first time */
     start = worker_now();
     while (left > 0)
         if (write(gate[1], "x", 1) != 1 || finish_any(&left) != 0) good = 0;
