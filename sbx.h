@@ -142,6 +142,7 @@
      seconds after timeout_ms and grace_ms; a group ends when the child does.
    - A process that the kernel cannot kill, because it waits for a dead disk or file server: 5
      seconds after SIGKILL the functions return all the same, with SBX_SAW_STUCK in result.evidence.
+     (One that only waits for a CPU, on a machine that is far too busy, has a minute to die.)
 
    CONFIG BY TASK
      what runs          argv, or command, or program; name for messages; cwd; env, inherit_env;
@@ -921,7 +922,8 @@ void AnnotateIgnoreWritesEnd(const char *file, int line);
 
 #define SBX__SECOND 1000000LL              /* all times inside are microseconds, monotonic */
 #define SBX__NEVER LLONG_MAX
-#define SBX__STUCK_WAIT (5 * SBX__SECOND)  /* after SIGKILL: who is still there is stuck */
+#define SBX__STUCK_WAIT (5 * SBX__SECOND)  /* after SIGKILL: who is still there is stuck, ... */
+#define SBX__STARVE_WAIT (60 * SBX__SECOND) /* ... but who only waits for the CPU */
 #define SBX__LOOK 10000LL                  /* what no descriptor tells is looked at so often */
 #define SBX__BEGIN_LOOK 1000LL             /* ... and whether who is to be told has begun */
 #define SBX__SHORT 1000LL                  /* lives that are shorter are not looked at: the cost */
@@ -1032,6 +1034,7 @@ typedef struct sbx__memory {         /* of a process, at the last look; in bytes
 
 typedef struct sbx__task {           /* a process of the tree, as /proc shows it */
     int pid, parent, group, session, dead, member;
+    int waits;                       /* for the CPU, or has it */
     int no_exec;                     /* forked, and still the program that forked it */
     int ending;                      /* on its way out */
     int forgets;                     /* it ignores SIGCHLD: no books tell of its children */
@@ -1182,7 +1185,8 @@ struct sbx {
     int stopping;                    /* a reason is noted */
     long long deadline;
     long long kill_at;               /* SIGKILL after the grace */
-    long long stuck_at;              /* SIGKILL was sent: when to give up */
+    long long stuck_at;              /* SIGKILL was sent: when to give up, ... */
+    long long starve_at;             /* ... and when to give up those who wait for the CPU */
     long long look_at;               /* next look at what no descriptor tells */
     long long wing_at;               /* next turn of the watch */
     struct sbx__set *set;            /* it is waited for with others there; NULL = alone */
@@ -1212,6 +1216,7 @@ struct sbx {
     long long look_step;             /* from look to look */
     int heard;                       /* it has said something */
     int killed;                      /* a signal was sent, ... */
+    int unable;                      /* so often nobody was found who could still die */
     int untold;                      /* ... or SIGTERM waits until the program has begun */
     int late;                        /* the deadline was over before the program could start */
     int crowd;                       /* how many boxes are waited for with this one */
@@ -1929,6 +1934,7 @@ static void sbx__drop(sbx *b, int k);
 static void sbx__stop(sbx *b, unsigned reason);
 static void sbx__kill_all(sbx *b);
 static int sbx__proc_group_dead(const sbx *b);
+static int sbx__proc_starved(const sbx *b);
 static void sbx__proc_await_copy(const sbx *b, sbx__failure *f);
 
 /* Config -> plan -> running box. NULL: the result says why, and nothing is left. */
@@ -3257,7 +3263,9 @@ static void sbx__kill_all(sbx *b) {
     sbx__send(b, SIGKILL);
     if (b->in_tree) sbx__tree_kill(b);
     b->kill_at = SBX__NEVER;
-    if (b->stuck_at == SBX__NEVER) b->stuck_at = sbx__now() + SBX__STUCK_WAIT;
+    if (b->stuck_at != SBX__NEVER) return;
+    b->stuck_at = sbx__now() + SBX__STUCK_WAIT;
+    b->starve_at = sbx__now() + SBX__STARVE_WAIT;
 }
 
 static int sbx__is_begun(sbx *b) {
@@ -3399,10 +3407,19 @@ static int sbx__is_empty(sbx *b, long long now) {
     return empty && (!b->cfg.cgroup || sbx__cgroup_gone(b));
 }
 
+/* Somebody is left after SIGKILL: for too long? On a machine that is too busy nobody gets to die;
+   stuck is who was found unable to three times in a row. */
+static int sbx__is_stuck(sbx *b, long long now) {
+    if (now < b->stuck_at) return 0;
+    b->unable = sbx__proc_starved(b) ? 0 : b->unable + 1;
+    b->stuck_at = now + 20 * SBX__LOOK;
+    return b->unable >= 3 || now >= b->starve_at;
+}
+
 /* Then read what is still in the pipes, and let go of them. */
 static void sbx__clear(sbx *b, long long now) {
     int k, empty = b->emptied || sbx__is_empty(b, now);
-    if (!empty && now < b->stuck_at) {
+    if (!empty && !sbx__is_stuck(b, now)) {
         b->look_at = now + b->look_step;
         if (b->look_step < SBX__LOOK) b->look_step *= 2;
         return;
@@ -3487,7 +3504,7 @@ static void sbx__on_time(sbx *b, long long now) {
         b->seen.saw |= SBX_SAW_GRACE_OVER;
         sbx__kill_all(b);
     }
-    if (b->state == SBX__RUNNING && now >= b->stuck_at) {
+    if (b->state == SBX__RUNNING && sbx__is_stuck(b, now)) {
         sbx__give_up(b, SBX_SAW_STUCK, now);
         return;
     }
@@ -5139,6 +5156,7 @@ static int sbx__proc_stat(int proc, int pid, sbx__task *t) {
     at = strrchr(text, ')'); /* the name may hold anything, a parenthesis too */
     if (!at || !at[1] || !at[2]) return 0;
     ended = at[2] == 'Z' || at[2] == 'X';
+    t->waits = at[2] == 'R';
     for (at += 3, i = 0; i < 30; i++) field[i] = (long long)strtoull(at, &at, 10);
     for (i = 6; i < 14; i++) /* faults and ticks, of which nobody has so many */
         if (field[i] < 0 || field[i] > SBX__MOST_COUNTED) field[i] = SBX__MOST_COUNTED;
@@ -5197,6 +5215,18 @@ static int sbx__proc_group_dead(const sbx *b) {
     sbx__close(&proc);
     if (alive) return 0;
     return sighted ? 1 : -1;
+}
+
+/* Is there somebody of the tree, or of the group, who would die if there was a CPU to do it on? */
+static int sbx__proc_starved(const sbx *b) {
+    int pid, own = sbx__tree_proc(b), proc = own >= 0 ? own : sbx__open_proc(), found = 0;
+    DIR *dir = proc >= 0 ? sbx__list(proc, ".") : NULL;
+    sbx__task t;
+    while (dir && !found && (pid = sbx__next_pid(dir)) != 0)
+        found = sbx__proc_stat(proc, pid, &t) && (own >= 0 || t.group == (int)b->pid) && t.waits;
+    if (dir) closedir(dir);
+    if (own < 0) sbx__close(&proc);
+    return found;
 }
 
 /* Waits for the exec, or the end, of a child that has only a copy of the host's memory. If it could
@@ -5355,6 +5385,7 @@ SBX__SOMETIMES unsigned long long sbx__pid_ns(int proc, int pid, int level) {
 
 #else
 static int sbx__proc_group_dead(const sbx *b) { return b ? -1 : 0; }
+static int sbx__proc_starved(const sbx *b) { return !b; }
 static void sbx__proc_await_copy(const sbx *b, sbx__failure *f) { (void)b, (void)f; }
 static long long sbx__user_tasks(unsigned user) { return (void)user, 0; }
 #endif
@@ -6043,10 +6074,17 @@ static int sbx__is_inside(int proc, int pid, unsigned long long ns) {
 /* Grandchildren that clone(CLONE_PARENT) made children of the host hold the namespace, as zombies,
    until the host collects them. They are told by their namespace, not by their number. */
 static void sbx__collect_strays(const sbx *b) {
-    int pid, proc = sbx__open_proc();
-    unsigned long long ours = sbx__pid_ns(proc, (int)b->tree.init, 0);
-    DIR *dir = ours ? sbx__list(proc, ".") : NULL;
+    int pid, proc;
+    unsigned long long ours;
+    siginfo_t info;
+    DIR *dir;
     sbx__task t;
+    memset(&info, 0, sizeof info);
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | SBX__WALL) == 0 && info.si_pid == 0)
+        return; /* nobody is to be collected: /proc is long on a busy machine */
+    proc = sbx__open_proc();
+    ours = sbx__pid_ns(proc, (int)b->tree.init, 0);
+    dir = ours ? sbx__list(proc, ".") : NULL;
     while (dir && (pid = sbx__next_pid(dir)) != 0)
         if (pid != (int)b->tree.init && pid != (int)b->pid && sbx__proc_stat(proc, pid, &t) &&
             t.parent == (int)getpid() && sbx__is_inside(proc, pid, ours))

@@ -25,7 +25,7 @@ int main(void) {
 
 #define OUTER_SECONDS 700
 #define LANES 6        /* attacks at the same time: most of them wait for a time-out */
-#define IN_ONE_GO 10   /* repetitions in one corral: its patience is bounded */
+#define IN_ONE_GO 2    /* repetitions in one corral: its patience is bounded */
 
 static long repetitions = 200;
 static int failed;
