@@ -971,9 +971,9 @@ typedef struct sbx__stream {         /* stdout or stderr, as far as they are kep
 
 typedef struct sbx__shared {         /* what a function leaves, before ret */
     unsigned long long done;         /* the plan's token, once the function has returned 0 */
-    int begun;                       /* the function is next */
     int failed;                      /* sbx_fail was called: */
     char text[256];
+    int begun;                       /* the function is next */
     struct { int init, pid; } made[SBX__TRIES]; /* in each try to enter a tree: by the kernel */
 } sbx__shared;
 
@@ -3140,13 +3140,13 @@ static int sbx__readable(const sbx *b) {
 
 /* Reads what is there, at most about one full pipe, so that no stream starves the other. A reader
    that has taken everything and asks for more gets what the cap allows. It is about to take that,
-   too: the rest waits in the pipe for the next poll. If the cap was filled by the other stream,
-   which nobody asks for, that would be for ever. */
+   too: the rest, and the other stream if it shares the cap, waits in the pipe for the next poll. If
+   the cap was filled by a stream that nobody asks for, that would be for ever. */
 static void sbx__read(sbx *b, int k) {
     size_t budget = b->state < SBX__LEAVING ? SBX__BIG_PIPE : 16 * SBX__BIG_PIPE, room;
     int i = k - SBX__OUT, kind;
     sbx__stream *s = &b->stream[i];
-    int patient = b->asked & 1u << k && !b->pressed;
+    int patient = b->asked & (1u << SBX__OUT | 1u << SBX__ERR) && !b->pressed;
     char spare[SBX__PAGE];
     b->rest &= ~(1u << k);
     while (b->fd[k] >= 0) {
@@ -6080,7 +6080,7 @@ static void sbx__collect_strays(const sbx *b) {
     DIR *dir;
     sbx__task t;
     memset(&info, 0, sizeof info);
-    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | SBX__WALL) == 0 && info.si_pid == 0)
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | SBX__WALL) != 0 || info.si_pid == 0)
         return; /* nobody is to be collected: /proc is long on a busy machine */
     proc = sbx__open_proc();
     ours = sbx__pid_ns(proc, (int)b->tree.init, 0);
@@ -7398,6 +7398,8 @@ static const sbx__rule sbx__rules[] = {
     SBX__CHECK(SBX__ALWAYS, SBX__SOFT, fcntl, SBX__NOT, 1, 0, 1024u, 1026u, 1026u, 1026u),
     /* Typing into a terminal: TIOCSTI, TIOCLINUX. */
     SBX__CHECK(SBX__ALWAYS, SBX__KILL, ioctl, SBX__NOT, 1, 0, 0x5412u, 0x541Cu, 0x5412u, 0x5412u),
+    /* The machine has so many contexts (fs.aio-max-nr), and one user can take them all. */
+    SBX__HIDE(io_setup),
     /* What would outlive the box: POSIX queues, and System V's below. */
     SBX__DENY(mq_open), SBX__DENY(mq_unlink),
     /* Network: IPv4, IPv6, netlink. Unix sockets, with or without it: pairs of connected streams
@@ -7421,6 +7423,10 @@ static const sbx__rule sbx__rules[] = {
     SBX__FIXED_NR(469, "file_setattr"),
     SBX__CHECK(SBX__IN_GROUP, SBX__SOFT, ioctl, SBX__NOT, 1, 0, 0x40086602u, 0x40046602u,
                0x401C5820u, 0x40087602u), /* FS_IOC_SETFLAGS (two sizes), FSSETXATTR, SETVERSION */
+    SBX__CHECK(SBX__IN_GROUP, SBX__SOFT, ioctl, SBX__NOT, 1, 0, 0x40086604u, 0x40046604u,
+               0x40047602u, 0x40806685u), /* other SETVERSIONs, FS_IOC_ENABLE_VERITY */
+    SBX__CHECK(SBX__IN_GROUP, SBX__SOFT, ioctl, SBX__NOT, 1, 0, 0x40047211u, 0x800C6613u,
+               0x5000940Eu, 0x5000940Fu), /* FAT's attributes, encryption, btrfs' volumes */
     SBX__CHECK(SBX__IN_GROUP_2, SBX__SOFT, truncate, SBX__FORBIDDEN, 0, 0, 0, 0, 0, 0),
     /* In a group the host's processes have numbers too: limits and signals only for itself. */
     SBX__CHECK(SBX__IN_GROUP, SBX__SOFT, prlimit64, SBX__ONLY, 0, 0, 0, 0, 0, 0),
@@ -8214,10 +8220,11 @@ static int sbx__plan_rules(sbx__plan *p, int version, sbx_result *r) {
 /* A forbidden call waits in the kernel until somebody receives the notice of it. A signal takes the
    notice back, and with a fast timer a program could ask unheard by a host that only looks whether
    there is one. Who sleeps in the kernel until it can receive one hears of each, if only that it
-   was there. That is the ear: a little program of ours that passes on what it hears. It is a child
-   of the program, under the same filter, because the kernel forgets what was asked when nobody is
-   left under it. It cannot be waited for, and its descriptors are out of reach. It takes no signals
-   but those that end or stop it, and where Landlock guards signals not even these from the box. */
+   was there. That is the ear: a little program of ours that passes on what it hears. The program's
+   own process starts it, so that it is under the same filter: the kernel forgets what was asked
+   when nobody is left under that. It is nobody's child, and its descriptors are out of reach. It
+   takes no signals but those that end or stop it, and where Landlock guards signals not even these
+   from the box. */
 
 typedef struct sbx__notice { /* struct seccomp_notif */
     unsigned long long id;
@@ -8298,16 +8305,29 @@ static int sbx__ear_listens(const sbx__plan_policy *q) {
     return q->ear > 0 && ioctl(q->ear_pipe, FIONREAD, &said) == 0 && said == 0;
 }
 
-/* The filter may deny new processes already: then as a copy, by a call that has the password. */
-static int sbx__start_ear(sbx__plan *p) {
+/* Starts the ear and ends, so that it is nobody's child in the box: who waits for all its children
+   would wait for ever. */
+static int sbx__ear_parent(void *arg) {
+    sbx__plan *p = (sbx__plan *)arg;
     int flags = SBX__CLONE_VM | SBX__CLONE_VFORK | SBX__CLONE_PIDFD;
+    p->policy.ear =
+        sbx__clone(sbx__ear_child, sbx__stack_top(p), flags, &p->policy, &p->policy.ear_fd);
+    sbx__quit(0);
+    return 0;
+}
+
+/* The filter may deny new processes already: then as a copy, by a call that has the password, and a
+   child of the program, which cannot have others to wait for. */
+static int sbx__start_ear(sbx__plan *p) {
+    int flags = SBX__CLONE_VM | SBX__CLONE_VFORK | SBX__CLONE_FILES;
     unsigned long long copy = SBX__CLONE_VFORK | SBX__CLONE_PIDFD;
+    pid_t parent;
     unsigned long sync = 1; /* SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP: it runs as soon as one asks */
     if (!p->cfg.policy->kill_on_denied || p->policy.ear_image < 0) return 1;
     syscall(SYS_ioctl, p->policy.notice, SBX__SECCOMP_NOTIF_SET_FLAGS, sync);
     if (!p->cfg.policy->deny_spawn) {
-        p->policy.ear =
-            sbx__clone(sbx__ear_child, sbx__stack_top(p), flags, &p->policy, &p->policy.ear_fd);
+        parent = sbx__clone(sbx__ear_parent, sbx__stack_top(p), flags, p);
+        if (parent > 0) sbx__collect(parent, 0, NULL);
         return sbx__ear_listens(&p->policy);
     }
 
@@ -8341,14 +8361,8 @@ static int sbx__check_group(const sbx__plan *p, sbx_result *r) {
                            "it is contained as a tree");
     for (i = 0; i < q->used && !p->in_tree; i++) {
         const sbx__spot *spot = &q->spots[i], *around = sbx__around(q, i, spot->at);
-        int kernel = sbx__is_in(spot->at, "proc") || sbx__is_in(spot->at, "sys");
         if (spot->kind != SBX__SPOT_TREE || !spot->named) continue;
         sbx__plain(shown, sizeof shown, spot->at);
-        if (geteuid() == 0 && spot->write && (kernel || !*spot->at))
-            return sbx__refuse(r, SBX_STEP_POLICY, EINVAL,
-                               "policy.write = \"/%s\": root could change the kernel's settings "
-                               "there, unless it is contained as a tree",
-                               shown);
         if (!spot->write && !spot->program && around && around->write)
             return sbx__refuse(r, SBX_STEP_POLICY, EINVAL,
                                "policy.read = \"/%s\" is inside a tree of policy.write: in a "
@@ -8356,6 +8370,71 @@ static int sbx__check_group(const sbx__plan *p, sbx_result *r) {
                                shown);
     }
     return 1;
+}
+
+/* A line of mountinfo: where a file system of the kernel's own is mounted, without the first slash;
+   NULL = it is another one. */
+static const char *sbx__settings_at(char *line) {
+    static const char *const types[] = {"proc",      "sysfs",       "cgroup",   "cgroup2",
+                                        "debugfs",   "tracefs",     "configfs", "securityfs",
+                                        "bpf",       "binfmt_misc", "efivarfs", "pstore",
+                                        "selinuxfs", "smackfs",     "fusectl",  "nfsd"};
+    char *type = strstr(line, " - "), *at = line, *from, *to;
+    size_t i;
+    int field;
+    for (field = 0; at && field < 4; field++) {
+        at = strchr(at, ' ');
+        if (at) at++;
+    }
+    if (!type || !at || *at != '/') return NULL;
+    type += 3;
+    for (i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strncmp(type, types[i], strlen(types[i])) == 0 && type[strlen(types[i])] == ' ') break;
+    if (i == sizeof types / sizeof types[0]) return NULL;
+
+    for (from = to = ++at; *from && *from != ' '; to++) { /* a space is \040 */
+        int coded = *from == '\\' && from[1] && from[2] && from[3];
+        *to = coded ? (char)((from[1] - '0') * 64 + (from[2] - '0') * 8 + from[3] - '0') : *from;
+        from += coded ? 4 : 1;
+    }
+    *to = 0;
+    return at;
+}
+
+/* Settings of the kernel are no files, and for a root who stays root a way out. In the host's own
+   root /proc is hidden, and /sys made read-only. */
+static int sbx__check_settings(const sbx__plan *p, sbx_result *r) {
+    const sbx__plan_policy *q = &p->policy;
+    char shown[120], where[120];
+    sbx__lines l;
+    char *line;
+    int i, proc, writes = 0, good = 1;
+    for (i = 0; i < q->used; i++) writes |= q->spots[i].named && q->spots[i].write;
+    if (!writes || geteuid() != 0 || p->cfg.uid) return 1;
+    proc = sbx__open_proc();
+    if (!sbx__open_lines(&l, proc, (int)getpid(), "mountinfo"))
+        good = sbx__refuse(r, SBX_STEP_POLICY, errno,
+                           "policy.write: a host that is root needs /proc/self/mountinfo, to keep "
+                           "the kernel's settings out: %s",
+                           strerror(errno));
+    while (good && (line = (char *)(size_t)sbx__next_line(&l)) != NULL) {
+        const char *at = sbx__settings_at(line);
+        for (i = 0; at && good && i < q->used; i++) {
+            const sbx__spot *spot = &q->spots[i];
+            if (!spot->named || !spot->write) continue;
+            if (!sbx__is_in(at, spot->at) && !sbx__is_in(spot->at, at)) continue;
+            if (!*spot->at && p->in_tree && (sbx__is_in(at, "proc") || sbx__is_in(at, "sys")))
+                continue;
+            sbx__plain(shown, sizeof shown, spot->at);
+            good = sbx__refuse(r, SBX_STEP_POLICY, EINVAL,
+                               "policy.write = \"/%s\": root could change the kernel's settings "
+                               "at /%s; cfg.uid makes it an ordinary user",
+                               shown, sbx__plain(where, sizeof where, at));
+        }
+    }
+    sbx__close(&l.fd);
+    sbx__close(&proc);
+    return good;
 }
 
 static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r) {
@@ -8369,7 +8448,8 @@ static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r) {
                            "policy needs a system-call filter, which this architecture lacks here");
 
     version = sbx__landlock_version();
-    if (!sbx__plan_root(p, r) || !sbx__check_group(p, r) || !sbx__plan_rules(p, version, r))
+    if (!sbx__plan_root(p, r) || !sbx__check_group(p, r) || !sbx__check_settings(p, r) ||
+        !sbx__plan_rules(p, version, r))
         return 0;
 
     if (!sbx__plan_ear(p, b))
@@ -8490,6 +8570,8 @@ static void sbx__mask_proc(void) {
         masked = mount("dev/null", names[i], "", MS_BIND, "");
         (void)masked; /* not every kernel has each of them */
     }
+    masked = mount("none", "proc/sys/net/ipv6/conf", "tmpfs", MS_RDONLY, ""); /* stable_secret */
+    (void)masked;
 }
 
 /* A /proc that shows the numbers which the tree itself knows. It is also the host's eye, which

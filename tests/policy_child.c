@@ -1309,6 +1309,31 @@ static void set_nice(char **arg) {
     TRY("io_idle", syscall(SYS_ioprio_set, 1, 0, 3 << 13));
 }
 
+/* Two children, and then whoever else there is to be waited for. */
+static void set_wait(char **arg) {
+    int i;
+    (void)arg;
+    for (i = 0; i < 2; i++)
+        if (fork() == 0) _exit(0);
+    for (i = 0; wait(NULL) > 0; i++) {
+    }
+    printf("%d waited for\n", i);
+}
+
+/* What stands in a file's inode, changed through a descriptor that can only read. */
+static void set_inode(char **arg) {
+    int fd = open(arg[0], O_RDONLY | O_CLOEXEC), number = 7;
+    TRY("setversion", ioctl(fd, 0x40086604ul, &number)); /* EXT4_IOC_SETVERSION */
+    TRY("verity", ioctl(fd, 0x40806685ul, &number));     /* FS_IOC_ENABLE_VERITY */
+    close(fd);
+}
+
+static void set_contexts(char **arg) {
+    unsigned long context = 0;
+    (void)arg;
+    TRY("io_setup", syscall(SYS_io_setup, 1, &context));
+}
+
 static const struct policy_set {
     const char *name;
     int args;
@@ -1352,6 +1377,9 @@ static const struct policy_set {
     {"unknown", 0, set_unknown},
     {"foreign_one", 1, set_foreign_one},
     {"nice", 0, set_nice},
+    {"wait", 0, set_wait},
+    {"inode", 1, set_inode},
+    {"contexts", 0, set_contexts},
     {NULL, 0, NULL},
 };
 

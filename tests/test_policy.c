@@ -1635,6 +1635,8 @@ UTEST(policy, root_of_its_own_hides_the_kernels_figures) {
     config.command = "cd /proc; cat kpagecount kpageflags slabinfo vmallocinfo timer_list "
                      "pagetypeinfo sys/net/ipv4/tcp_fastopen_key 2>/dev/null | head -c 30 | wc -c";
     EXPECT_STREQ("0\n", in_box(&policy, NULL, config.command));
+    if (geteuid() == 0)
+        EXPECT_STREQ("", in_box(&policy, NULL, "cd /proc/sys/net/ipv6/conf && ls || true"));
     if (geteuid() != 0 || syscall(444, NULL, 0, 1) < 1) return;
     config.contain = SBX_CONTAIN_GROUP;
     TEST_RUN(&config, &result);
@@ -1903,6 +1905,95 @@ UTEST(policy, kill_on_denied_is_not_noticed) {
     TEST_RUN(&config, &result);
     EXPECT_STREQ("alone\nwaited\n", result.out.data);
     sbx_free(&result);
+}
+
+/* The ear is nobody's child: who waits for all its children is done when they are. */
+UTEST(policy, kill_on_denied_leaves_nobody_to_wait_for) {
+    sbx_policy policy = {0};
+    sbx_config config = boxed(&policy);
+    sbx_result result;
+    int i;
+    NEEDS_POLICY();
+    policy.kill_on_denied = 1;
+    config.argv = set_argv("wait");
+    for (i = 0; i < 2; i++) {
+        if (i == 1 && syscall(444, NULL, 0, 1) < 1) continue;
+        if (i == 1) config.contain = SBX_CONTAIN_GROUP;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        EXPECT_STREQ("2 waited for\nend\n", result.out.data);
+        sbx_free(&result);
+    }
+}
+
+/* The machine has only so many contexts for its own files. */
+UTEST(policy, contexts_of_the_machine_are_not_to_be_had) {
+    sbx_policy policy = {0};
+    sbx_config config = boxed(&policy);
+    NEEDS_POLICY();
+    config.argv = set_argv("contexts");
+    EXPECT_BLOCKED(&config);
+}
+
+/* In a group no mount is read-only: what changes an inode through a readable descriptor is denied
+   by the filter, whatever the file system would say. */
+UTEST(policy, group_changes_no_inode) {
+    sbx_policy policy;
+    sbx_config config;
+    sbx_result result;
+    world w;
+    NEEDS_GROUP_POLICY();
+    world_open(&w);
+    policy = world_policy(&w);
+    config = boxed(&policy);
+    config.contain = SBX_CONTAIN_GROUP;
+    config.argv = set_argv("inode", test_text("%s/secret", w.readable));
+    TEST_RUN(&config, &result);
+    EXPECT_STREQ("setversion EPERM\nverity EPERM\nend\n", result.out.data);
+    sbx_free(&result);
+    EXPECT_STREQ("", world_close(&w));
+}
+
+/* Where the kernel's settings are mounted in a tree that can be written. */
+static const char *settings_in_a_tree(void *arg) {
+    world *w = (world *)arg;
+    char where[PATH_MAX + 32];
+    sbx_policy policy = world_policy(w);
+    sbx_config config = boxed(&policy);
+    const char *const sys[] = {"/sys", NULL};
+    sbx_result result;
+    int i;
+    snprintf(where, sizeof where, "%s/a b", w->writable);
+    if (unshare(CLONE_NEWNS) < 0) return "no mounts of its own";
+    TEST_MUST(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    TEST_MUST(mkdir(where, 0755) == 0 && mount("proc", where, "proc", 0, NULL) == 0);
+    config.command = "exit 0";
+    for (i = 0; i < 4; i++) {
+        if (i == 2) policy.write = sys;
+        config.contain = i % 2 ? SBX_CONTAIN_GROUP : SBX_CONTAIN_TREE;
+        TEST_MUST(sbx_run(&config, &result) == SBX_NOT_STARTED);
+        TEST_MUST(result.step == SBX_STEP_POLICY && strstr(result.message, "kernel's settings"));
+        TEST_MUST(i > 1 || strstr(result.message, where + 1));
+        sbx_free(&result);
+    }
+    config.uid = config.gid = 65534; /* who is not root cannot change them */
+    config.contain = SBX_CONTAIN_TREE;
+    TEST_MUST(sbx_run(&config, &result) == SBX_OK);
+    sbx_free(&result);
+    umount2(where, MNT_DETACH);
+    return "";
+}
+
+UTEST(policy, root_writes_no_settings_of_the_kernel) {
+    world w;
+    char got[512];
+    NEEDS_POLICY();
+    if (geteuid() != 0) UTEST_SKIP("only root can mount");
+    world_open(&w);
+    snprintf(got, sizeof got, "%s", test_in_copy(settings_in_a_tree, &w));
+    world_close(&w);
+    if (strcmp(got, "no mounts of its own") == 0) UTEST_SKIP("no mount namespaces here");
+    EXPECT_STREQ("", got);
 }
 
 /* Other tables of calls, and ways round the filter, are no accident. */

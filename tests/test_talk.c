@@ -235,6 +235,31 @@ UTEST(talk, other_stream_that_nobody_reads_fills_the_cap) {
     }
 }
 
+/* ... but what the reader of one stream is about to take does not keep the other out. */
+UTEST(talk, reader_of_one_stream_leaves_room_for_the_other) {
+    int tries;
+    for (tries = 0; tries < 10; tries++) {
+        sbx_config config = {0};
+        sbx_result result;
+        long long n, total = 0;
+        char bytes[16384];
+        sbx *box;
+        config.command = "i=0; while [ $i -lt 40 ]; do printf '%8000d' 1; i=$((i + 1)); done; "
+                         "echo end >&2";
+        config.output_bytes = 8192;
+        box = sbx_start(&config, &result);
+        ASSERT_TRUE(box != NULL);
+        while ((n = sbx_read(box, SBX_STDOUT, bytes, sizeof bytes)) >= 0) {
+            total += n;
+            if (n == 0) sbx_poll(box, LONG_MS);
+        }
+        EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+        EXPECT_EQ(320000LL, total);
+        EXPECT_STREQ("end\n", result.err.data);
+        sbx_free(&result);
+    }
+}
+
 /* Once bytes were dropped, sbx_read makes no room for later ones: what was taken, and what is in the
    result, are the first bytes, without a hole that nobody knows of. */
 UTEST(talk, nothing_is_kept_behind_a_hole) {
