@@ -88,6 +88,8 @@
      If cwd is not set, the program starts in the host's directory if that exists in the box, else
      in /tmp.
      If one of the trees is "/", /tmp is the host's; if that cannot be written, TMPDIR is elsewhere.
+     A host that is root cannot have the kernel's settings written: a tree of `write` in which a
+     /proc, a /sys or the like is mounted is refused, unless it is "/" or uid is set.
      With no_system, and scratch_bytes 0, there is nothing but `read` and `write`.
      Landlock is a second lock, where the kernel has it. System calls that would lead out fail with
      EPERM; those that are not in the table of the wing policy fail with ENOSYS. With kill_on_denied
@@ -103,7 +105,9 @@
      cannot be changed, not even in `write`; stat shows which files exist; there is no private /tmp
      (TMPDIR is the first tree of `write`); if the host is root, the program can read what is for
      root in /proc (kpagecount, slabinfo). A read tree inside a writable one is refused, and so is
-     kill_on_denied with a function. This has to be asked for: SBX_CONTAIN_AUTO never chooses it.
+     kill_on_denied with a function; with a program, its helper process is pid 1's to collect: where
+     that collects nobody, a zombie of each run is left. This has to be asked for: SBX_CONTAIN_AUTO
+     never chooses it.
      examples/probe.c shows what works on a machine.
 
    WHAT IT DOES NOT PROTECT AGAINST
@@ -694,6 +698,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/select.h>
@@ -745,7 +750,6 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #include <pthread.h>
 #include <sched.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -1925,6 +1929,7 @@ static int sbx__send(sbx *b, int number);
 static ssize_t sbx__write_quietly(int fd, const void *data, size_t size);
 static size_t sbx__take_out(sbx__stream *s, void *to, size_t room);
 static int sbx__wants(const sbx *b, int k);
+static int sbx__sees_end(sbx *b, long long now);
 static long long sbx__wake(const sbx *b);
 static sbx_verdict sbx__conclude(sbx *b, sbx_result *r);
 static void sbx__turn(sbx *b, unsigned ready, long long now);
@@ -2092,6 +2097,7 @@ SBX_API long long sbx_read(sbx *box, sbx_stream stream, void *to, size_t room) {
 SBX_API int sbx_set_timeout(sbx *box, long long ms) {
     if (!box || box->state != SBX__RUNNING || box->stopping) return 0;
     if (ms < SBX_UNLIMITED || ms > SBX_MAX_MS) return 0;
+    if (sbx__sees_end(box, sbx__now())) return 0; /* perhaps by its own timer, for the old limit */
     box->timeout_ms = ms;
     box->deadline = ms < 0 ? SBX__NEVER : sbx__now() + ms * 1000;
     if (box->in_tree) sbx__tree_set_deadline(box);
@@ -2902,7 +2908,7 @@ static int sbx__has_begun(sbx__plan *p, sbx *b, sbx_result *r) {
         sbx__read_report(b);
         if (!p->apart && !p->shares) sbx__proc_await_copy(b, &p->failure);
         if (p->failure.step) b->failure = p->failure;
-        sbx__turn(b, 1u << SBX__IN, b->started);
+        sbx__turn(b, 1u << SBX__IN, b->begun);
     }
     if (p->handle) b->asked = 1u << SBX__OUT | 1u << SBX__ERR; /* no host could have read yet */
     while (b->state != SBX__ENDED && (whole || b->fd[SBX__REPORT] >= 0) && !b->failure.step)
@@ -2958,13 +2964,15 @@ static size_t sbx__ring_cap(const sbx *b, int i) {
     return cap < (long long)((size_t)-1 / 4) ? (size_t)cap : (size_t)-1 / 4;
 }
 
-/* Room behind the kept bytes for one more read: doubling, at most one chunk past the cap. */
-static size_t sbx__room(sbx *b, int i) {
+/* Room behind the kept bytes for one more read: doubling, at most one pipe past the cap. */
+static size_t sbx__room(sbx *b, int i, size_t want) {
     sbx__stream *s = &b->stream[i];
     long long left = sbx__left(b, i);
-    size_t end = s->taken + s->size, least = end + (s->busy || !left ? SBX__CHUNK : SBX__PAGE) + 1;
+    size_t end = s->taken + s->size, least = s->busy || !left ? SBX__CHUNK : SBX__PAGE;
     size_t size = s->capacity;
     char *data;
+    if (least < want) least = want < SBX__BIG_PIPE ? want : SBX__BIG_PIPE;
+    least += end + 1;
     if (s->failed) return 0;
     if (s->taken > 0 && (s->size == 0 || (s->taken >= s->size && size < least))) {
         memmove(s->data, s->data + s->taken, s->size); /* sbx_read has made room at the front */
@@ -2977,6 +2985,7 @@ static size_t sbx__room(sbx *b, int i) {
     size = size ? 2 * size : 2 * SBX__PAGE;
     if (size < least) size = least;
     if (left < (long long)(size - end)) size = end + (size_t)left + SBX__CHUNK + 1;
+    if (size < least) size = least;
     data = (char *)SBX_REALLOC(s->data, size);
     if (!data) return 0;
     s->data = data;
@@ -3094,19 +3103,20 @@ static void sbx__take(sbx *b, int i, const char *data, size_t n, int kind) {
     if (!b->cfg.truncate_output) sbx__stop(b, SBX_SAW_OUTPUT_CAP);
 }
 
-/* Where the next bytes go. The least is a page: of a pipe in packet mode (O_DIRECT, which the
-   child can set) the kernel throws away what does not fit in the read. For a stream that has not
-   said anything yet nothing is allocated. */
-static char *sbx__place(sbx *b, int i, char spare[SBX__PAGE], size_t *room, int *kind) {
+/* Where the next bytes go. Of a pipe in packet mode (O_DIRECT, which the child can set) the kernel
+   throws away what does not fit in the read: so there is room for all that waits, or a page at the
+   least. For a stream that has not said anything yet nothing is allocated. */
+static char *sbx__place(sbx *b, int i, size_t want, char spare[SBX__PAGE], size_t *room,
+                        int *kind) {
     sbx__stream *s = &b->stream[i];
     int streamed = sbx__is_streamed(b, i);
     if (!streamed && (s->ring_size || (sbx__ring_cap(b, i) && sbx__left(b, i) == 0))) {
         *kind = SBX__IN_RING;
         *room = sbx__ring_room(b, i);
         if (*room) return sbx__ring_start(s) + s->ring_at;
-    } else if (s->total > 0) {
+    } else if (s->total > 0 || want > SBX__PAGE) {
         *kind = streamed ? SBX__PASSING : SBX__BEHIND;
-        *room = sbx__room(b, i);
+        *room = sbx__room(b, i, want);
         if (*room) return s->data + s->taken + s->size;
     }
     *kind = streamed ? SBX__PASSING : SBX__NOWHERE;
@@ -3117,7 +3127,7 @@ static char *sbx__place(sbx *b, int i, char spare[SBX__PAGE], size_t *room, int 
 /* The first bytes of a stream came before there was room for them. */
 static char *sbx__adopt(sbx *b, int i, char *data, size_t n, int *kind) {
     sbx__stream *s = &b->stream[i];
-    if (*kind != SBX__NOWHERE || s->failed || sbx__room(b, i) < n) return data;
+    if (*kind != SBX__NOWHERE || s->failed || sbx__room(b, i, n) < n) return data;
     *kind = SBX__BEHIND;
     return (char *)memcpy(s->data + s->taken + s->size, data, n);
 }
@@ -3138,6 +3148,11 @@ static int sbx__readable(const sbx *b) {
     return 0;
 }
 
+static size_t sbx__waiting(int fd) {
+    int bytes = 0;
+    return fd >= 0 && ioctl(fd, FIONREAD, &bytes) == 0 && bytes > 0 ? (size_t)bytes : 0;
+}
+
 /* Reads what is there, at most about one full pipe, so that no stream starves the other. A reader
    that has taken everything and asks for more gets what the cap allows. It is about to take that,
    too: the rest, and the other stream if it shares the cap, waits in the pipe for the next poll. If
@@ -3149,9 +3164,13 @@ static void sbx__read(sbx *b, int k) {
     int patient = b->asked & (1u << SBX__OUT | 1u << SBX__ERR) && !b->pressed;
     char spare[SBX__PAGE];
     b->rest &= ~(1u << k);
+    if (b->state >= SBX__LEAVING && sbx__waiting(b->fd[k]) > budget)
+        budget = sbx__waiting(b->fd[k]); /* the child has made the pipe that large */
     while (b->fd[k] >= 0) {
-        char *place = sbx__place(b, i, spare, &room, &kind);
+        size_t waiting = sbx__waiting(b->fd[k]);
+        char *place = sbx__place(b, i, waiting, spare, &room, &kind);
         long long left = patient ? sbx__left(b, i) : SBX_MAX_BYTES;
+        int cut;
         ssize_t n;
         if (left < SBX__PAGE && sbx__counts(b, i) > 0 && sbx__readable(b)) {
             b->rest |= 1u << k;
@@ -3159,9 +3178,10 @@ static void sbx__read(sbx *b, int k) {
         }
         if (room > budget && budget >= SBX__PAGE) room = budget;
         if ((long long)room > left && left >= SBX__PAGE) room = (size_t)left;
-        n = read(b->fd[k], place, room);
+        n = read(b->fd[k], place, waiting && waiting < room ? waiting : room);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) return;
+        cut = n > 0 && waiting > room && sbx__waiting(b->fd[k]) < waiting - (size_t)n;
         if (n < 0) sbx__fail_stream(b, s, errno);
         if (n <= 0) {
             sbx__end_stream(b, k);
@@ -3170,6 +3190,7 @@ static void sbx__read(sbx *b, int k) {
 
         place = sbx__adopt(b, i, place, (size_t)n, &kind);
         sbx__take(b, i, place, (size_t)n, kind);
+        if (cut) sbx__fail_stream(b, s, EMSGSIZE); /* a packet, of which the rest is lost */
         if (!s->busy && s->total >= SBX__CHUNK) { /* fewer, larger reads */
             sbx__grow_pipe(b->fd[k]);
             s->busy = 1;
@@ -3442,6 +3463,7 @@ static void sbx__unhide(sbx *b, long long now) {
     b->held_until = now + SBX__STUCK_WAIT;
     b->look_step = 100;
     if (b->in_tree) sbx__tree_kill(b);
+    else sbx__send(b, SIGKILL);
 }
 
 /* Its status will not come: a tracer holds it, or it is stuck in the kernel. */
@@ -3457,10 +3479,7 @@ static void sbx__give_up(sbx *b, unsigned saw, long long now) {
 #define SBX__ANY (~0u) /* nobody knows which descriptors are ready: try them all */
 
 static void sbx__check_end(sbx *b, unsigned ready, long long now) {
-    if (sbx__look(b)) {
-        sbx__on_end(b, now);
-        return;
-    }
+    if (sbx__sees_end(b, now)) return;
     b->last_seen = now;
     if (ready & 1u << SBX__EXIT && ready != SBX__ANY && !b->held_until) sbx__unhide(b, now);
     if (b->held_until && now >= b->held_until) sbx__give_up(b, SBX_SAW_NO_STATUS, now);
@@ -3469,11 +3488,15 @@ static void sbx__check_end(sbx *b, unsigned ready, long long now) {
     if (b->look_step < SBX__LOOK) b->look_step *= 2;
 }
 
+static int sbx__sees_end(sbx *b, long long now) {
+    if (!sbx__look(b)) return 0;
+    sbx__on_end(b, now);
+    return 1;
+}
+
 /* For reasons that come from outside: a program that has ended meanwhile keeps its own verdict. */
 static void sbx__stop_running(sbx *b, unsigned reason, long long now) {
-    if (b->stopping) return;
-    if (sbx__look(b)) sbx__on_end(b, now);
-    else sbx__stop(b, reason);
+    if (!b->stopping && !sbx__sees_end(b, now)) sbx__stop(b, reason);
 }
 
 static void sbx__answer(sbx *b, long long now) {
@@ -3498,7 +3521,7 @@ static void sbx__on_wing(sbx *b, long long now) {
 }
 
 static void sbx__on_time(sbx *b, long long now) {
-    if (now >= b->deadline) sbx__stop_running(b, SBX_SAW_DEADLINE, now);
+    if (now >= b->deadline && !b->held_until) sbx__stop_running(b, SBX_SAW_DEADLINE, now);
     if (b->state == SBX__RUNNING && b->untold) sbx__tell(b);
     if (b->state == SBX__RUNNING && now >= b->kill_at) {
         b->seen.saw |= SBX_SAW_GRACE_OVER;
@@ -3520,7 +3543,7 @@ static void sbx__first_words(sbx *b, long long now) {
 
 static void sbx__turn(sbx *b, unsigned ready, long long now) {
     if (ready & 1u << SBX__REPORT) sbx__read_report(b);
-    if (ready & 1u << SBX__NOTICE && b->fd[SBX__NOTICE] >= 0) sbx__policy_turn(b);
+    if (ready & 1u << SBX__NOTICE && sbx__wants(b, SBX__NOTICE)) sbx__policy_turn(b);
     if (ready & 1u << SBX__OUT) sbx__read(b, SBX__OUT);
     if (ready & 1u << SBX__ERR) sbx__read(b, SBX__ERR);
     if (ready & 1u << SBX__IN) sbx__feed(b);
@@ -3545,7 +3568,7 @@ static long long sbx__wake(const sbx *b) {
     if (b->kill_at < at) at = b->kill_at;
     if (b->state == SBX__LINGERING && b->wing_at < at) at = b->wing_at;
     if (b->state != SBX__RUNNING) return at;
-    if (!b->stopping && b->deadline < at) at = b->deadline;
+    if (!b->stopping && !b->held_until && b->deadline < at) at = b->deadline;
     if (b->stuck_at < at) at = b->stuck_at;
     return b->wing_at < at ? b->wing_at : at;
 }
@@ -5200,13 +5223,13 @@ static int sbx__next_pid(DIR *dir) {
 }
 
 /* Does nobody of the group run any more? Zombies are pid 1's to collect, or their parents'. -1 = it
-   cannot be seen: what is listed has to hold the host itself. */
+   cannot be seen: what is listed has to hold the host itself, and pid 1, which hidepid hides. */
 static int sbx__proc_group_dead(const sbx *b) {
     int pid, proc = sbx__open_proc(), alive = 0, sighted = 0;
     DIR *dir = proc >= 0 ? sbx__list(proc, ".") : NULL;
     sbx__task t;
     while (dir && (pid = sbx__next_pid(dir)) != 0) {
-        if (pid == (int)getpid()) sighted = 1;
+        if (pid == (int)getpid() || pid == 1) sighted |= pid == 1 ? 1 : 2;
         if (!sbx__proc_stat(proc, pid, &t) || t.group != (int)b->pid) continue;
         if (!t.dead) alive = 1;
         else if (b->collected && t.parent == (int)getpid()) alive = 1; /* the host's to collect */
@@ -5214,7 +5237,7 @@ static int sbx__proc_group_dead(const sbx *b) {
     if (dir) closedir(dir);
     sbx__close(&proc);
     if (alive) return 0;
-    return sighted ? 1 : -1;
+    return sighted == 3 || (sighted && getpid() == 1) ? 1 : -1;
 }
 
 /* Is there somebody of the tree, or of the group, who would die if there was a CPU to do it on? */
@@ -6184,6 +6207,7 @@ static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r) {
     if (!sbx__has_proc()) return errno == ENOMEM ? sbx__no_memory(r, "the watch") : 1;
     b->watch.on = 1;
     b->enforced |= SBX_BY_WATCH;
+    if (!p->in_tree && access("/proc/1", F_OK) != 0) b->watch.forgets = 1; /* hidepid */
     if (p->cfg.cpu_ms >= 0 && !p->in_tree && !p->apart) p->one_table = !sbx__in_valgrind();
     return 1;
 }
@@ -8858,7 +8882,8 @@ static void sbx__policy_turn(sbx *b) {
     one.fd = b->fd[SBX__PID1];
     one.events = POLLIN;
     one.revents = 0;
-    if (n == (ssize_t)sizeof notice || poll(&one, 1, 0) == 0) sbx__policy_heard(b, &notice);
+    if (n < 0) b->seen.saw |= SBX_SAW_BLIND; /* the host cannot hear it */
+    else if (n == (ssize_t)sizeof notice || poll(&one, 1, 0) == 0) sbx__policy_heard(b, &notice);
     sbx__drop(b, SBX__NOTICE);
     b->policy.ear = 0;
 }
@@ -8890,9 +8915,12 @@ static void sbx__policy_free(sbx *b) {
     struct pollfd one;
     struct rusage used;
     siginfo_t info;
+    long long until = sbx__now() + SBX__SECOND;
     one.fd = b->policy.ear_fd;
     one.events = POLLIN;
-    if (sbx__pidfd_signal(b->policy.ear_fd, SIGKILL, 0) > 0) poll(&one, 1, 1000);
+    if (sbx__pidfd_signal(b->policy.ear_fd, SIGKILL, 0) > 0)
+        while (poll(&one, 1, 1000) < 0 && errno == EINTR && sbx__now() < until) {
+        }
     if (one.fd >= 0) sbx__wait_by_pidfd(one.fd, &info, WEXITED | WNOHANG | SBX__WALL, &used);
     sbx__close(&b->policy.ear_fd);
     sbx__close(&b->policy.listener);

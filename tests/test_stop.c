@@ -1306,7 +1306,68 @@ UTEST(pitfall, P42_a_worker_in_its_own_session_is_told) {
     sbx_free(&result);
 }
 
+/* The time is over before the program can begin, and then the host gives it more: it was too late.
+   What its own timer did is no crash. */
+UTEST(stop, more_time_after_the_end_is_no_crash) {
+    int i;
+    for (i = 0; i < 60; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        int given;
+        sbx *box;
+        config.argv = test_child_argv("sleep", "3");
+        config.contain = i % 2 ? SBX_CONTAIN_AUTO : SBX_CONTAIN_GROUP;
+        config.timeout_ms = 1 + i % 3;
+        box = sbx_start(&config, &result);
+        ASSERT_TRUE_MSG(box != NULL, result.message);
+        given = sbx_set_timeout(box, LONG_MS);
+        sbx_finish(box, &result);
+        EXPECT_TRUE_MSG(result.verdict == SBX_TIMED_OUT || (given && result.verdict == SBX_OK),
+                        result.message);
+        sbx_free(&result);
+    }
+}
+
+/* A program that has ended keeps its verdict, although only its tracer can see the end. */
+UTEST(stop, end_that_a_tracer_holds_is_no_time_out) {
+    sbx_config config = {0};
+    sbx_result result;
+#if defined(SBX_NO_LINUX) || !defined(__linux__)
+    UTEST_SKIP("needs a pidfd: nothing else shows an end that the parent cannot see");
+#endif
+    config.contain = SBX_CONTAIN_GROUP;
+    config.timeout_ms = LONG_MS / 2;
+    config.argv = test_child_argv("held", "7");
+    TEST_RUN(&config, &result);
+    if (result.exit_code == 93) UTEST_SKIP("nobody can be traced here");
+    EXPECT_VERDICT(SBX_EXITED, result);
+    EXPECT_EQ(7, result.exit_code);
+    sbx_free(&result);
+}
+
 /* ==== Output in packets ======================================================================= */
+
+/* A packet behind ordinary bytes: a read that takes both must have room for both. */
+UTEST(stop, packets_behind_bytes_are_not_cut_unnoticed) {
+    int i;
+    for (i = 0; i < 6; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        sbx *box;
+        config.argv = test_child_argv("packets", "1", "4096", "4095");
+        config.contain = i % 2 ? SBX_CONTAIN_AUTO : SBX_CONTAIN_GROUP;
+        config.output_bytes = i < 3 ? 6000 : 10000;
+        box = sbx_start(&config, &result);
+        ASSERT_TRUE_MSG(box != NULL, result.message);
+        test_sleep_ms(50); /* so that all of it is in the pipe, if the machine lets it */
+        sbx_finish(box, &result);
+        if (result.exit_code == 9) UTEST_SKIP("no pipes of packets here");
+        EXPECT_TRUE_MSG(result.out.total == 8191 || !result.certain, result.message);
+        EXPECT_TRUE_MSG(i >= 3 || result.verdict == SBX_OUTPUT_LIMIT || !result.certain,
+                        result.message);
+        sbx_free(&result);
+    }
+}
 
 UTEST(pitfall, P46_packets_neither_lose_bytes_nor_dodge_the_cap) {
     sbx_config config = {0};
