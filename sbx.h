@@ -2964,14 +2964,14 @@ static size_t sbx__ring_cap(const sbx *b, int i) {
     return cap < (long long)((size_t)-1 / 4) ? (size_t)cap : (size_t)-1 / 4;
 }
 
-/* Room behind the kept bytes for one more read: doubling, at most one pipe past the cap. */
+/* Room behind the kept bytes for one more read: doubling, at most one chunk past the cap. */
 static size_t sbx__room(sbx *b, int i, size_t want) {
     sbx__stream *s = &b->stream[i];
     long long left = sbx__left(b, i);
     size_t end = s->taken + s->size, least = s->busy || !left ? SBX__CHUNK : SBX__PAGE;
     size_t size = s->capacity;
     char *data;
-    if (least < want) least = want < SBX__BIG_PIPE ? want : SBX__BIG_PIPE;
+    if (least < want) least = want < SBX__CHUNK ? want : SBX__CHUNK;
     least += end + 1;
     if (s->failed) return 0;
     if (s->taken > 0 && (s->size == 0 || (s->taken >= s->size && size < least))) {

@@ -1197,17 +1197,18 @@ static void set_dodge(char **arg) {
     _exit(0);
 }
 
-/* A child of this process that it has not made: who listens for forbidden calls. 0 = none */
+/* Who listens for forbidden calls: nobody's child, made just after this process. 0 = none */
 static int find_ear(void) {
     struct dirent *entry;
     DIR *dir = opendir("/proc");
     int ear = 0;
-    while (dir && !ear && (entry = readdir(dir)) != NULL) {
-        char text[256] = "", *end;
-        FILE *stat = fopen(at("/proc", at(entry->d_name, "stat")), "r");
+    while (dir && (entry = readdir(dir)) != NULL) {
+        char text[256] = "";
+        int pid = atoi(entry->d_name);
+        FILE *stat = pid > (int)getpid() ? fopen(at("/proc", at(entry->d_name, "stat")), "r") : NULL;
         if (!stat) continue;
-        end = fgets(text, sizeof text, stat) ? strrchr(text, ')') : NULL;
-        if (end && strlen(end) > 4 && atoi(end + 4) == (int)getpid()) ear = atoi(entry->d_name);
+        if (fgets(text, sizeof text, stat) && strstr(text, "sbx-ear") && (!ear || pid < ear))
+            ear = pid;
         fclose(stat);
     }
     if (dir) closedir(dir);
