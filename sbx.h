@@ -2610,7 +2610,9 @@ static int sbx__plan_common(sbx__plan *p, sbx *b, sbx_result *r) {
     int ok = sbx__common_open(&b->common, SBX__RET_AT + p->call.ret_size);
     p->common = b->common;
     if (ok && (!p->cfg.nursery || b->common.file >= 0)) return 1; /* it has no mapping of ours */
-    return sbx__no_memory(r, "the function's result");
+    if (!ok) return sbx__no_memory(r, "the function's result");
+    return sbx__refuse(r, SBX_STEP_IO, errno, "no file in memory for the function's result: %s",
+                       strerror(errno));
 }
 
 /* A wing is asked only for what it is for. */
@@ -4923,11 +4925,15 @@ static void sbx__wrap(sbx__parcel *parcel, sbx__order *order) {
 static pid_t sbx__order_child(const sbx_nursery *n, sbx__layout *l, int file, sbx__order *order) {
     struct cmsghdr *control;
     sbx__parcel parcel;
-    sbx__common cradle;
     int answer[2] = {-1, -1}, all[SBX__COT_FDS + 2], error = 0, born = 0, tries = 0;
     size_t size = (size_t)(l->fds + 2) * sizeof(int);
     ssize_t sent = -1;
-    if (!sbx__pipe(&answer[0], &answer[1], 3)) return -1;
+    void *cradle = mmap(NULL, sizeof(int), PROT_READ, MAP_SHARED, file, 0);
+    if (cradle == MAP_FAILED) return -1;
+    if (!sbx__pipe(&answer[0], &answer[1], 3)) {
+        munmap(cradle, sizeof(int));
+        return -1;
+    }
     all[0] = file;
     all[1] = answer[1];
     memcpy(all + 2, l->fd, (size_t)l->fds * sizeof(int));
@@ -4943,14 +4949,13 @@ static pid_t sbx__order_child(const sbx_nursery *n, sbx__layout *l, int file, sb
     while (sent < 0 && errno == EINTR);
     sbx__close(&answer[1]);
     if (sent == (ssize_t)sizeof *order) {
-        memset(&cradle, 0, sizeof cradle);
-        cradle.file = file;
         while (read(answer[0], &error, sizeof error) < 0 && tries++ < 1000) {
             if (errno != EINTR) sbx__nap();
         }
-        sbx__common_fetch(&cradle, &born, offsetof(sbx__cradle, born), sizeof born);
-        errno = error ? error : ESRCH; /* it ended instead of answering */
+        born = *(volatile int *)cradle;
+        errno = error > 0 ? error : ESRCH; /* it ended instead of answering */
     }
+    munmap(cradle, sizeof(int));
     sbx__close(&answer[0]);
     return born > 0 ? (pid_t)born : -1;
 }
