@@ -1220,8 +1220,8 @@ struct sbx {
     long long look_step;             /* from look to look */
     int heard;                       /* it has said something */
     int killed;                      /* a signal was sent, ... */
-    int unable;                      /* so often nobody was found who could still die */
     int untold;                      /* ... or SIGTERM waits until the program has begun */
+    int unable;                      /* so often nobody was found who could still die */
     int late;                        /* the deadline was over before the program could start */
     int crowd;                       /* how many boxes are waited for with this one */
     int unowned;                     /* so often the host's wait found no such child */
