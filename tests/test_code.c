@@ -113,6 +113,7 @@ static const char *const build_nothing[] = {"true", NULL};
 static const char *const run_made[] = {"{program}", NULL};
 static const char *const build_limits[] =
     SCRIPT("(echo built; ulimit -v; ulimit -n; ulimit -f; env) >limits; cp {file} {program}");
+static const char *const build_asks[] = SCRIPT("unshare -m true 2>/dev/null; cp {file} {program}");
 static const char *const build_outside[] =
     SCRIPT("echo x >inside || exit 11; echo x >\"$(sed -n s/^#//p {file})/mark\" && exit 12; "
            "cp {file} {program}");
@@ -125,6 +126,7 @@ static const sbx_language recipes[] = {{"copy cp", "main.scr", build_copy, run_s
                                        {"nothing", "main.scr", build_nothing, run_made},
                                        {"limits", "main.scr", build_limits, run_script},
                                        {"outside", "main.scr", build_outside, run_script},
+                                       {"asks", "main.scr", build_asks, run_script},
                                        {NULL, NULL, NULL, NULL}};
 
 /* ==== What the older systems did ============================================================== */
@@ -844,6 +846,16 @@ UTEST(code, under_a_policy_the_build_writes_its_directory_and_the_run_reads_it) 
     EXPECT_EQ((int)SBX_STEP_NONE, (int)result.step);
     EXPECT_HAS("alone\n", result.out.data);
     EXPECT_FALSE_MSG(has(result.out.data, "alone\n0\n"), result.out.data);
+    sbx_free(&result);
+
+    policy.deny_spawn = 0; /* nor is a compiler killed for what it can do without */
+    policy.kill_on_denied = 1;
+    RUN_TEXT(&config, "asks", "echo built", &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_STREQ("built\n", result.out.data);
+    sbx_free(&result);
+    RUN_TEXT(&config, "asks", "unshare -m true || exit 3", &result);
+    EXPECT_TRUE_MSG(result.verdict == SBX_DENIED || result.exit_code == 3, result.message);
     sbx_free(&result);
     test_remove_tree(tree);
     EXPECT_STREQ("", leave(&p));
