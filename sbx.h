@@ -1142,6 +1142,7 @@ typedef struct sbx__box_policy {
     unsigned arch;                   /* ... and whose number that is */
     int nameless;                    /* it was taken back before anybody could read its number */
     int ear, ear_fd;                 /* who listens, by its number inside and by pidfd; 0 = none */
+    int unread;                      /* so often its word could not be read */
     int listener;                    /* as long as it is open, nobody gets past a forbidden call */
 } sbx__box_policy;
 
@@ -8883,11 +8884,11 @@ static void sbx__policy_turn(sbx *b) {
     }
     memset(&notice, 0, sizeof notice);
     n = read(b->fd[SBX__NOTICE], &notice, sizeof notice);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR || b->policy.unread++ < 100)) return;
     one.fd = b->fd[SBX__PID1];
     one.events = POLLIN;
     one.revents = 0;
-    if (n < 0) b->seen.saw |= SBX_SAW_BLIND; /* the host cannot hear it */
+    if (n < 0) b->seen.saw |= SBX_SAW_BLIND; /* the host cannot hear it, however often it tries */
     else if (n == (ssize_t)sizeof notice || poll(&one, 1, 0) == 0) sbx__policy_heard(b, &notice);
     sbx__drop(b, SBX__NOTICE);
     b->policy.ear = 0;

@@ -196,6 +196,17 @@ static void set_wide_limits(sbx_config *config, int wide) {
     if (test_has_watch()) config->memory_bytes = 256 * MB; /* else it is RLIMIT_AS */
 }
 
+/* A host that got the CPU too late to be certain says so (SBX_SAW_BLIND): then once more. */
+static const char *run_in_sight(const sbx_config *config, sbx_result *result) {
+    const char *flaw = test_run(config, result);
+    int tries;
+    for (tries = 0; tries < 4 && !*flaw && result->evidence & SBX_SAW_BLIND; tries++) {
+        sbx_free(result);
+        flaw = test_run(config, result);
+    }
+    return flaw;
+}
+
 UTEST(attack, a22_crashes) {
     static const struct {
         const char *how;
@@ -212,7 +223,7 @@ UTEST(attack, a22_crashes) {
             sbx_result result;
             config.argv = test_child_argv("crash", ends[i].how);
             set_wide_limits(&config, wide);
-            TEST_RUN(&config, &result);
+            ASSERT_STREQ("", run_in_sight(&config, &result));
             EXPECT_VERDICT(SBX_CRASHED, result);
             EXPECT_EQ(ends[i].signal, result.signal);
             EXPECT_EQ(-1, result.exit_code);
@@ -234,7 +245,7 @@ UTEST(attack, a23_signals_itself) {
             const char *number = test_text("%d", signals[i]);
             config.argv = test_child_argv("raise", number);
             set_wide_limits(&config, wide);
-            TEST_RUN(&config, &result);
+            ASSERT_STREQ("", run_in_sight(&config, &result));
             EXPECT_VERDICT(SBX_CRASHED, result);
             EXPECT_EQ(signals[i], result.signal);
             EXPECT_EQ(-1, result.exit_code);
