@@ -3170,7 +3170,7 @@ static void sbx__read(sbx *b, int k) {
     if (b->state >= SBX__LEAVING && sbx__waiting(b->fd[k]) > budget)
         budget = sbx__waiting(b->fd[k]); /* the child has made the pipe that large */
     while (b->fd[k] >= 0) {
-        size_t waiting = s->truncated ? 0 : sbx__waiting(b->fd[k]); /* else it is only counted */
+        size_t waiting = s->truncated ? 0 : sbx__waiting(b->fd[k]); /* 0: what comes is dropped */
         char *place = sbx__place(b, i, waiting, spare, &room, &kind);
         long long left = patient ? sbx__left(b, i) : SBX_MAX_BYTES;
         int cut;

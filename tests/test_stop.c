@@ -1331,6 +1331,21 @@ UTEST(stop, more_time_after_the_end_is_no_crash) {
     }
 }
 
+/* A program that has ended gets no more time, also if nobody has looked yet. */
+UTEST(stop, an_ended_program_gets_no_more_time) {
+    sbx_config config = {0};
+    sbx_result result;
+    siginfo_t info;
+    sbx *box;
+    config.argv = test_child_argv("exit", "0");
+    box = sbx_start(&config, &result);
+    ASSERT_TRUE_MSG(box != NULL, result.message);
+    EXPECT_EQ(0, waitid(P_PID, (id_t)sbx_pid(box), &info, WEXITED | WNOWAIT));
+    EXPECT_EQ(0, sbx_set_timeout(box, LONG_MS));
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+    sbx_free(&result);
+}
+
 /* A program that has ended keeps its verdict, although only its tracer can see the end. */
 UTEST(stop, end_that_a_tracer_holds_is_no_time_out) {
     sbx_config config = {0};
