@@ -20,8 +20,8 @@
        // prints: timed-out: 'sleep' ran past its 500 ms limit and was killed
 
    1. Fill in a config: what to run, its input, its limits. A field that is zero has the default
-      that is written beside it in the struct; SBX_UNLIMITED means no limit. A wrong value is
-      refused before anything runs, and the message names it.
+      that is written beside it in the struct; SBX_UNLIMITED means no limit (but the host's own). A
+      wrong value is refused before anything runs, and the message names it.
    2. sbx_run() runs the program and returns one verdict. result.message is a sentence for people.
       Exit code, signal, both outputs and the measurements are in the result, whatever the verdict.
    3. sbx_start(), sbx_poll() and sbx_finish() do the same without making you wait. sbx_write() and
@@ -32,10 +32,11 @@
       kernel.
    Two words that are used below: the host is your process, which calls these functions; a box is a
    program that runs under them, with everything that it starts.
-   When sbx_run or sbx_finish returns, no process of the box is left, no zombie, no descriptor and
-   no file. Either everything that you asked for was in force, or nothing ran and the message says
-   what is missing. The host is never changed: no signal handlers, no threads, no global variables,
-   no output; its signal mask, descriptors, directory and environment stay as they were.
+   When sbx_run or sbx_finish returns, no process of the box is left (of a group: none that stayed
+   in it), no zombie, no descriptor and no file. Either everything that you asked for was in force,
+   or nothing ran and the message says what is missing. The host is never changed: no signal
+   handlers, no threads, no global variables, no output; its signal mask, descriptors, directory and
+   environment stay as they were.
 
    VERDICTS, AND WHAT THEY REST ON (sbx_classify; the first row that fits)
      not-started    a step before the program failed                                 certain
@@ -61,8 +62,11 @@
    cpu_ms or memory_bytes, or written more than output_bytes. That verdict is not certain
    (SBX_SAW_BLIND) if the host looked too late to know that a limit was kept: for the first time
    after the deadline; or when the program, or children that nobody waited for, were gone before
-   anybody looked at them. Nor is timed-out certain if pid 1 of a tree had to end the program while
-   the host was held up.
+   anybody looked at them; or when nobody heard whether something forbidden was asked for. With
+   that bit timed-out, output-limit and memory-limit are not certain either: pid 1 of a tree had to
+   end the program while the host was held up; not all of its input or output could be passed on; or
+   processes that hide their pages may share what was counted for each. Nor is a verdict of its own,
+   from ok on, if some of it outlived SIGKILL (SBX_SAW_STUCK).
 
    WHAT EACH LEVEL STOPS
                                                                group  tree  policy  policy
@@ -87,14 +91,20 @@
      HOME is the first tree of `write`, else /tmp. TMPDIR is /tmp. What env sets comes before both.
      If cwd is not set, the program starts in the host's directory if that exists in the box, else
      in /tmp.
-     If one of the trees is "/", /tmp is the host's; if that cannot be written, TMPDIR is elsewhere.
+     If one of the trees is "/", /tmp is the host's; if that cannot be written, HOME and TMPDIR are
+     elsewhere. Without a tree of `write` and without /tmp, HOME is "/", and TMPDIR is not set.
      A host that is root cannot have the kernel's settings written: a tree of `write` in which a
-     /proc, a /sys or the like is mounted is refused, unless it is "/" or uid is set.
-     With no_system, and scratch_bytes 0, there is nothing but `read` and `write`.
+     /proc, a /sys or the like is mounted is refused, unless it is "/" or uid is set (in a group
+     "/", too). The box's own /proc stays read-only.
+     With no_system there are no devices and no /proc, and /tmp and /dev/shm only if scratch_bytes
+     is set: else there is nothing but `read` and `write`.
      Landlock is a second lock, where the kernel has it. System calls that would lead out fail with
      EPERM; those that are not in the table of the wing policy fail with ENOSYS. With kill_on_denied
      a forbidden call that no honest program makes by accident ends the program: the table says
-     which ones.
+     which ones. (A program that installs a filter of its own can keep such a call from being heard
+     of. The call still does not run.)
+     A function has no /proc there. LeakSanitizer needs ptrace, and fails: programs that are built
+     with AddressSanitizer need detect_leaks=0 in ASAN_OPTIONS.
 
    IN CONTAINERS AND ON HARDENED DISTRIBUTIONS
      an ordinary user often gets no namespaces. A policy is then refused, and the message names the
@@ -103,11 +113,11 @@
      set contain = SBX_CONTAIN_GROUP: the policy then consists of Landlock and the filter for system
      calls, and needs no namespaces. In such a box modes, owners, times and attributes of files
      cannot be changed, not even in `write`; stat shows which files exist; there is no private /tmp
-     (TMPDIR is the first tree of `write`); if the host is root, the program can read what is for
-     root in /proc (kpagecount, slabinfo). A read tree inside a writable one is refused, and so is
-     kill_on_denied with a function; with a program, its helper process is pid 1's to collect: where
-     that collects nobody, a zombie of each run is left. This has to be asked for: SBX_CONTAIN_AUTO
-     never chooses it.
+     (HOME and TMPDIR are the first tree of `write`, if there is one); if the host is root, the
+     program can read what is for root in /proc (kpagecount, slabinfo). A read tree inside a
+     writable one is refused, and so is kill_on_denied with a function, uid or gid; with a program,
+     its helper process is pid 1's to collect: where that collects nobody, a zombie of each run is
+     left. This has to be asked for: SBX_CONTAIN_AUTO never chooses it.
      examples/probe.c shows what works on a machine.
 
    WHAT IT DOES NOT PROTECT AGAINST
@@ -115,9 +125,10 @@
    - A bug in the kernel can open every wall here. For code that looks for such bugs, use a virtual
      machine.
    - Side channels; use of caches, disk space, disk and memory bandwidth; what /proc tells about the
-     system; descriptors that the host hands over.
+     system (the host's mounts, too, in /proc/1); descriptors that the host hands over.
    - Under a policy: the program can lock files that it can read (flock, and fcntl's read locks),
-     and so hold up others who lock them. It can write to named pipes (FIFOs) in a tree of `read`
+     and so hold up others who lock them. It can use up what the kernel counts for each user: queued
+     signals, timers, descriptors in flight. It can write to named pipes (FIFOs) in a tree of `read`
      that is below /tmp, or where there is no Landlock. With allow_network it can take names of
      abstract sockets.
    - A function of sbx_call has a copy of all the host's memory except cfg.secrets, and it shares
@@ -128,25 +139,34 @@
      source text: give them a policy.
    - memory_bytes is watched, not reserved. A program can be over it for some milliseconds; longer
      if there are a thousand processes, or while the host has no free descriptor. Memory in memfd,
-     tmpfs (a policy's scratch_bytes), pipes and shared pages that nobody maps is not counted: only
-     cfg.cgroup counts it all. A file that other programs map too counts by its share. If the limit
-     may have been passed unseen (at 4 GB a second, by a process that lives for a millisecond, or
-     by children that are gone and that nobody waited for), `certain` is 0.
+     tmpfs (a policy's scratch_bytes), pipes, sockets and shared pages that nobody maps is not
+     counted: only cfg.cgroup counts it all. A file that other programs map too counts by its share.
+     If the limit may have been passed unseen (at 4 GB a second, by a process that lives for a
+     millisecond, or by children that are gone and that nobody waited for), `certain` is 0. One case
+     shows nowhere: less than 40 MB above the limit (of files that are in the cache already, more),
+     in a child that came and went between two looks (10 ms) and whose parent left it, or told the
+     kernel to forget it (SA_NOCLDWAIT). To tell what is shared in
+     a process of more than 800 MB, if the limit depends on it, takes the host up to 0.1 s, and a
+     twentieth of its time at most; of one of more than 8 GB only what is surely its own counts.
    - If the host forks without exec while a box runs, that child has a copy of the box's pipes. If
      the host is killed then, the tree lives until that child ends.
    - cpu_ms misses nothing where the kernel lets the user have perf's task clock: root, and others
      if kernel.perf_event_paranoid is 2 or less; in few containers. Elsewhere it looks every 10 ms,
      and what a process used after the last look is lost if its parent lives and never waits for it.
-     Where that may have been the rest of cpu_ms, `certain` is 0.
+     Where that may have been the rest of cpu_ms, `certain` is 0, and so it is behind a program that
+     the user may run, but not read, which ends that clock.
    - Root stays root: without a policy a root program can do what root can, in any tree. It can
      trace pid 1 and so outlive a killed host. Without a policy any program can change or leave its
      cgroup.
    - Without a policy, or in a group, a child can hold the host's thread in the kernel past the
      deadline (a splice holds the pipe's lock). A tree (on x86_64 and aarch64) still ends 2 to 3
-     seconds after timeout_ms and grace_ms; a group ends when the child does.
-   - A process that the kernel cannot kill, because it waits for a dead disk or file server: 5
-     seconds after SIGKILL the functions return all the same, with SBX_SAW_STUCK in result.evidence.
-     (One that only waits for a CPU, on a machine that is far too busy, has a minute to die.)
+     seconds after timeout_ms and grace_ms; a group ends when the child does. Under a policy, too,
+     it can do that for a second or two, with tens of thousands of mappings that it keeps changing,
+     or for half a second with gigabytes that it gives back by exec.
+   - A process that the kernel cannot kill, because it waits for a dead disk or file server (without
+     a policy it may have mounted one that it plays itself): 5 seconds after SIGKILL the functions
+     return all the same, with SBX_SAW_STUCK in result.evidence. (One that only waits for a CPU, on
+     a machine that is far too busy, has a minute to die.)
 
    CONFIG BY TASK
      what runs          argv, or command, or program; name for messages; cwd; env, inherit_env;
@@ -185,9 +205,11 @@
    PLATFORMS
      Linux 5.8 and later has trees, 5.12 and later policies (in a group: 5.13 and Landlock). Older
      Linux, macOS and the BSDs have the process group. On macOS and the BSDs cpu_ms (in whole
-     seconds) and memory_bytes are limits of each process, as `enforced` tells; `processes` counts
-     all that the user has, other programs too; and sbx_start returns late if another thread forks
-     meanwhile without exec. On Windows it does not compile. A nursery needs Linux.
+     seconds) and memory_bytes are limits of each process, as `enforced` tells, and a program that
+     can have used more than that in several processes is not certainly inside it (memory: in
+     children that it waited for; of others nothing is known); `processes` counts all that the user
+     has, other programs too; and sbx_start returns late if another thread forks meanwhile without
+     exec. On Windows it does not compile. A nursery needs Linux.
      A policy knows x86_64, i386, aarch64, arm and riscv64, and programs of the host's own kind:
      under a host of 32 bits programs of 64 bits crash, and the reverse. On i386 glibc opens sockets
      by a system call that the filter cannot look into, so there are no sockets there.
@@ -345,13 +367,14 @@ typedef struct sbx_config {
     sbx_output_fn on_output;       /* live, in order, never past the cap; non-zero cancels, and
                                       it is not called again */
     void *user;                    /* for on_output; comes back in the result */
-    const volatile int *stop;      /* sbx_run, sbx_call: non-zero cancels. A signal handler may set
-                                      it */
+    const volatile int *stop;      /* non-zero cancels; looked at by every run, call and poll. A
+                                      signal handler may set it */
 
     long long timeout_ms;          /* 0 = 30000 */
     long long grace_ms;            /* between SIGTERM and SIGKILL; 0 = 3000, -1 = kill at once */
-    long long output_bytes;        /* stdout + stderr together; 0 = 1 MiB. What sbx_read took no
-                                      longer counts */
+    long long output_bytes;        /* stdout + stderr together, as far as the host reads them (not
+                                      SBX_FD, _INHERIT, _DISCARD); 0 = 1 MiB. What sbx_read took
+                                      no longer counts */
     long long error_bytes;         /* a cap of stderr's own, unless it is merged; 0 = it shares
                                       output_bytes */
     int truncate_output;           /* SBX_KEEP_...: past the cap read on and discard, let it
@@ -365,8 +388,9 @@ typedef struct sbx_config {
                                       with uid, beside those that the user has at the start */
     long long stack_bytes;         /* 0 = none */
     unsigned uid, gid;             /* 0 = the host's. For a host that is root: the program is this
-                                      user, without other groups and capabilities, and `processes`
-                                      binds it; the child is a copy of the host until it begins */
+                                      user, without other groups, and with a uid without
+                                      capabilities, and `processes` binds it; the child is a copy
+                                      of the host until it begins */
 
     sbx_contain contain;
     const sbx_policy *policy;      /* NULL = limits only */
@@ -403,7 +427,7 @@ typedef struct sbx_output {
     char *data;               /* never NULL, always followed by a NUL byte */
     size_t size;              /* bytes kept */
     unsigned long long total; /* bytes the child wrote, as far as they were read */
-    int truncated;            /* 1 = some of them were not kept */
+    int truncated;            /* 1 = some of them were not kept: past the cap, or lost */
     size_t gap;               /* if truncated: bytes are missing before this one */
 } sbx_output;
 
@@ -441,7 +465,8 @@ typedef struct sbx_output {
 #define SBX_BY_RLIMIT_NOFILE  0x0040u
 #define SBX_BY_RLIMIT_NPROC   0x0080u
 #define SBX_BY_RLIMIT_STACK   0x0100u
-#define SBX_BY_RLIMIT_CORE    0x0200u /* no core dumps; always */
+#define SBX_BY_RLIMIT_CORE    0x0200u /* no core dumps; always. (If the host's own hard limit is
+                                         0, a program that is given the dumps may still get one) */
 #define SBX_BY_CGROUP         0x0400u
 #define SBX_BY_LANDLOCK       0x0800u
 #define SBX_BY_SECCOMP        0x1000u
@@ -460,7 +485,8 @@ typedef struct sbx_result {
     int exit_code;                 /* -1 if it did not exit by itself */
     int signal;                    /* 0 if it exited */
     sbx_output out, err;
-    long long wall_us, user_us, system_us;
+    long long wall_us, user_us, system_us; /* of all its processes; without the watch, or if cpu_ms
+                                      is not set, not of children that nobody waited for */
     long long peak_bytes;          /* most memory in use; -1 = not known. Never the host's */
     unsigned evidence;             /* SBX_SAW_... bits the verdict rests on */
     unsigned enforced;             /* SBX_BY_... bits: what was really in force */
@@ -501,7 +527,7 @@ SBX_API void sbx_close_input(sbx *box);
    read again. That gives all of any output, and the program writes no faster than you read, if
    output_bytes is 4096 or more. If you poll without reading, the cap is met, and nothing later is
    kept of that stream, so that there is no hole in what you read. The last bytes that SBX_KEEP_LAST
-   and SBX_KEEP_ENDS keep are known only at the end: find them in the result. */
+   and SBX_KEEP_ENDS keep are known only at the end of the stream, and come then. */
 SBX_API long long sbx_read(sbx *box, sbx_stream stream, void *to, size_t room);
 
 /* Steering it. The answer is 0 if it has ended, or the number makes no sense; else 1. */
@@ -511,8 +537,8 @@ SBX_API int sbx_signal(sbx *box, int number);        /* to the program's group *
 SBX_API int sbx_pid(const sbx *box);                 /* on the host's side; 0 = it has ended */
 
 typedef struct sbx_usage {
-    long long wall_us, cpu_us;     /* so far, of the whole tree */
-    long long memory_bytes, peak_bytes; /* -1 = not known */
+    long long wall_us, cpu_us;     /* so far, of the whole tree; -1 = not known, ... */
+    long long memory_bytes, peak_bytes; /* ... as here */
     long long output_bytes;        /* written so far, both streams */
     int processes;                 /* -1 = not known */
 } sbx_usage;
@@ -786,6 +812,7 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__MFD_EXEC 0x10u
 #define SBX__TFD_ABSOLUTE 1 /* TFD_TIMER_ABSTIME */
 #define SBX__CAP_VERSION 0x20080522u
+#define SBX__KEYCTL_JOIN_SESSION 1
 #define SBX__CAP_SETPCAP 8
 #define SBX__CAP_SYS_PTRACE 19
 #define SBX__PR_CAP_AMBIENT 47
@@ -800,6 +827,8 @@ SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling);
 #define SBX__NS_GET_PARENT 0xB702
 #define SBX__FUTEX_WAIT 0
 #define SBX__MADV_DONTFORK 10
+#define SBX__F_SETSIG 10
+#define SBX__O_ASYNC 0x2000 /* where the ear has a program */
 #define SBX__MREMAP_ONTO 3 /* MREMAP_MAYMOVE, MREMAP_FIXED */
 enum { /* these numbers are the same on every architecture */
     SBX__NR_pidfd_send_signal = 424, SBX__NR_open_tree = 428, SBX__NR_move_mount = 429,
@@ -930,12 +959,14 @@ void AnnotateIgnoreWritesEnd(const char *file, int line);
 #define SBX__STARVE_WAIT (60 * SBX__SECOND) /* ... but who only waits for the CPU */
 #define SBX__LOOK 10000LL                  /* what no descriptor tells is looked at so often */
 #define SBX__BEGIN_LOOK 1000LL             /* ... and whether who is to be told has begun */
+#define SBX__FASTEST 4096LL                /* bytes in a us: memory is not filled faster */
 #define SBX__SHORT 1000LL                  /* lives that are shorter are not looked at: the cost */
 #define SBX__CHUNK 65536                   /* room for one read; a pipe's usual size */
 #define SBX__PAGE 4096                     /* the least room for one read: see sbx__read */
 #define SBX__BIG_PIPE (1 << 20)            /* what a pipe grows to once the child has filled it */
 #define SBX__STACK 24576                   /* of a vfork child; ... */
 #define SBX__STACKS 12                     /* ... a fresh one each: sanitizers remember frames */
+#define SBX__SAID 16384u                   /* so much of the end of stderr is read for words */
 #define SBX__SCRATCH (64LL << 20)          /* scratch_bytes of a policy, if it does not say */
 #define SBX__LIMITS 12                     /* rlimits of a child, at the most */
 
@@ -966,6 +997,7 @@ typedef struct sbx__stream {         /* stdout or stderr, as far as they are kep
     size_t ring_size, ring_at, ring_end; /* SBX_KEEP_LAST, _ENDS: later bytes go round behind the
                                         kept ones; newest before ring_at, oldest up to ring_end */
     unsigned long long ring_total;   /* bytes that went there */
+    int unrolled;                    /* sbx_read has come to the last bytes */
     long long announced;             /* bytes that on_output got */
 } sbx__stream;
 
@@ -1009,6 +1041,7 @@ typedef struct sbx__plan_tree {
     int image;                       /* ... its program, or ... */
     const char *shell;               /* ... a shell that does less; neither: a copy of the host */
     int gate[2];                     /* opens for the program when the entering process is gone */
+    int host;                        /* a pidfd: who waits at the gate must see the host die */
     int init, init_fd, pid, pid_fd, proc; /* what the entering process has made */
     int tries;                       /* which one this is */
     int ready;                       /* the function has told all, and waits at the gate */
@@ -1032,6 +1065,7 @@ typedef struct sbx__memory {         /* of a process, at the last look; in bytes
     long long cleared;               /* so much of files was weighed, and counts once */
     int weighed;                     /* a first time, with this share: */
     long long share, fresh;          /* its own; shared, but not with the host of a function */
+    int unlike;                      /* its parent was found to have other memory */
     int twin, host;                  /* who has the same memory (-1 = nobody, 0 = not asked); its
                                         number on the host's side */
 } sbx__memory;
@@ -1042,6 +1076,7 @@ typedef struct sbx__task {           /* a process of the tree, as /proc shows it
     int no_exec;                     /* forked, and still the program that forked it */
     int ending;                      /* on its way out */
     int forgets;                     /* it ignores SIGCHLD: no books tell of its children */
+    int opaque;                      /* it runs a program that it may not read */
     int threads, thread;             /* if its first one has ended, one that can be asked; or 0 */
     long long cpu, reaped;           /* ticks: its own, and of children it waited for */
     long long owed;                  /* ticks of vanished descendants */
@@ -1070,11 +1105,18 @@ typedef struct sbx__box_watch {
     long long listed, at;            /* when everybody was listed; ... at the last look */
     int mapped, crowd;               /* files may count twice; most processes at once */
     int others, parent;              /* others may have been born; the program waited for some */
+    int births;                      /* numbers behind the program's that were given to ours */
     int forgets;                     /* somebody has children that nobody has to wait for */
+    int opaque;                      /* somebody may have shaken the clock off */
     long long first;                 /* from the start to the first look */
     int pass, next;                  /* of a weighing: first or second time; who comes next */
     long long sum, fresh, begun_at;  /* ... so far; page faults when it began */
-    long long weighed, weighed_at;   /* of the last one: its result, and begun_at */
+    long long weighed, weighed_at;   /* of the last one: its result, and begun_at; 0 = in doubt */
+    int torn, suspect;               /* it missed somebody; it is about the limit */
+    int hidden, guessed;             /* somebody hides its pages; so the peak may be too high */
+    long long large_at, large;       /* when very large ones may be weighed again; so many us */
+    long long huge_base;             /* huge pages that the machine had given out before; 0 = ? */
+    long long huge, huge_at, huge_weighed; /* bytes since: now, at the last look, at the last ... */
     long long cpu_us, cpu_gone;      /* of the tree; ticks of tasks that nobody waited for */
     sbx__tasks tasks;
 } sbx__box_watch;
@@ -1209,6 +1251,8 @@ struct sbx {
     volatile sig_atomic_t unheard;   /* ... or left word: 1 = cancel, 2 = kill */
     const char *input;
     char *input_copy;
+    char *said;                      /* the last bytes of stderr, if they may tell of a limit */
+    size_t said_size;
     size_t input_left;
     int input_failed;                /* errno: not all of the input could be fed */
     int number;                      /* in the set */
@@ -1244,6 +1288,7 @@ struct sbx {
 
 /* ---- the seam: the wings' moments ---- */
 
+static int sbx__call_owns(const struct sbx_nursery *n); /* is it this process's own? */
 static void sbx__call_plan(sbx__plan *p, sbx *b);
 static sbx_step sbx__call_child(sbx__plan *p);
 static pid_t sbx__call_fork(sbx__plan *p, int (*first)(void *)); /* a copy of the host, or of
@@ -1279,6 +1324,7 @@ static void sbx__watch_turn(sbx *b, long long now);
 static void sbx__watch_end(sbx *b); /* the program has ended, and is not yet collected */
 static void sbx__watch_observe(sbx *b, sbx_result *r);
 static void sbx__watch_usage(sbx *b, sbx_usage *u);
+static void sbx__cgroup_usage(sbx *b, sbx_usage *u);
 static void sbx__watch_free(sbx *b);
 
 static int sbx__cgroup_plan(sbx__plan *p, sbx *b, sbx_result *r);
@@ -1294,7 +1340,7 @@ SBX__SOMETIMES sbx_step sbx__policy_view(sbx__plan *p, int *which); /* a root of
 static sbx_step sbx__policy_child(sbx__plan *p, int *which);
 static void sbx__policy_begin(sbx__plan *p, sbx *b);
 static void sbx__policy_turn(sbx *b);
-static void sbx__policy_settle(sbx *b);  /* the program has ended: is all heard? */
+static int sbx__policy_settled(sbx *b); /* the program has ended: is all heard? -1 = who knows */
 SBX__SOMETIMES int sbx__policy_ear(const sbx *b); /* our own process in the box, or 0 */
 static const char *sbx__policy_part(const sbx__plan *p, int which, char *text, size_t room);
 static void sbx__policy_describe(const sbx *b, char *to, size_t room); /* what was forbidden */
@@ -1309,6 +1355,7 @@ static void sbx__nothing_yet(sbx__plan *p, sbx *b) {
     p->fd[0] = p->fd[1] = p->fd[2] = p->null = p->report = p->common.file = p->cgroup.procs = -1;
     p->tree.life = p->tree.null = p->tree.timer = p->tree.children = p->tree.image = -1;
     p->tree.gate[0] = p->tree.gate[1] = p->tree.init_fd = p->tree.pid_fd = p->tree.proc = -1;
+    p->tree.host = -1;
     p->policy.ruleset = p->policy.notice = -1;
     p->policy.ear_fd = p->policy.ear_pipe = p->policy.ear_image = -1;
     b->policy.listener = b->policy.ear_fd = -1;
@@ -1345,8 +1392,9 @@ static void sbx__close(int *fd) {
     *fd = -1;
 }
 
-static void sbx__blank(sbx_result *r) {
+static void sbx__blank(sbx_result *r, const sbx_config *config) {
     memset(r, 0, sizeof *r);
+    if (config) r->user = config->user;
     r->out.data = r->err.data = (char *)""; /* on the heap only where size > 0: see sbx_free */
     r->exit_code = -1;
     r->peak_bytes = -1;
@@ -1385,25 +1433,43 @@ SBX_API size_t sbx_utf8_prefix(const char *text, size_t size, size_t max) {
     return n;
 }
 
+/* The length of the valid UTF-8 character at the front, 0 = it is none. */
+static size_t sbx__utf8_length(const unsigned char *c, size_t left) {
+    size_t n = c[0] < 0x80 ? 1 : c[0] < 0xC2 ? 0 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : 4, i;
+    if (c[0] > 0xF4 || n == 0 || n > left) return 0;
+    for (i = 1; i < n; i++)
+        if ((c[i] & 0xC0) != 0x80) return 0;
+    if (c[0] == 0xE0 && c[1] < 0xA0) return 0; /* too long for what it says */
+    if (c[0] == 0xED && c[1] >= 0xA0) return 0; /* half of a pair */
+    if (c[0] == 0xF0 && c[1] < 0x90) return 0;
+    if (c[0] == 0xF4 && c[1] >= 0x90) return 0; /* past the last one */
+    return n;
+}
+
 /* How many of these bytes are a control character, which would break the sentence of a message or
    the terminal it lands on: C0 and DEL; in UTF-8 C1 and those that turn the writing round. */
 static size_t sbx__control(const char *text) {
     const unsigned char *c = (const unsigned char *)text;
     if (c[0] < 32 || c[0] == 127) return 1;
     if (c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0) return 2;
+    if (c[0] == 0xD8 && c[1] == 0x9C) return 2;
     if (c[0] == 0xE2 && c[1] == 0x80 && (c[2] == 0x8E || c[2] == 0x8F)) return 3;
     if (c[0] == 0xE2 && c[1] == 0x80 && c[2] >= 0xA8 && c[2] <= 0xAE) return 3;
     if (c[0] == 0xE2 && c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9) return 3;
     return 0;
 }
 
-/* Text for a message: without control characters, and cut where it does not fit. */
+/* Text for a message: UTF-8 without control characters, cut where it does not fit. */
 static const char *sbx__plain(char *to, size_t room, const char *from) {
-    size_t n = sbx_utf8_prefix(from, strlen(from), room - 1), i, k;
+    size_t n = sbx_utf8_prefix(from, strlen(from), room - 1), i, k, length;
     memcpy(to, from, n);
     to[n] = 0;
-    for (i = 0; i < n; i++)
+    for (i = 0; i < n; i += length) {
+        length = sbx__utf8_length((unsigned char *)to + i, n - i);
+        if (length == 0) to[i] = '?';
         for (k = sbx__control(to + i); k > 0; k--) to[i + k - 1] = ' ';
+        if (length == 0) length = 1;
+    }
     return to;
 }
 
@@ -1427,14 +1493,19 @@ static const char *sbx__duration(char to[32], long long ms) {
     return to;
 }
 
+static int sbx__copy_up(int fd, int least) {
+    int up = fcntl(fd, F_DUPFD_CLOEXEC, least);
+    if (up < 0 && errno == EINVAL) errno = EMFILE; /* even the least is past the limit */
+    return up;
+}
+
 /* The host may run with 0, 1 or 2 closed, and the child needs some numbers for itself: a descriptor
    of ours there moves up. */
 static int sbx__move_up(int fd, int least) {
     int up;
     if (fd < 0 || fd >= least) return fd;
-    up = fcntl(fd, F_DUPFD_CLOEXEC, least);
+    up = sbx__copy_up(fd, least);
     close(fd);
-    if (up < 0 && errno == EINVAL) errno = EMFILE; /* even the least is past the limit */
     return up;
 }
 
@@ -1674,6 +1745,9 @@ static int sbx__set_user(unsigned uid, unsigned gid) {
     unsigned caps[8]; /* struct __user_cap_header_struct, then twice the data */
     memset(caps, 0, sizeof caps);
     caps[0] = SBX__CAP_VERSION;
+    if (syscall(SYS_keyctl, SBX__KEYCTL_JOIN_SESSION, NULL) < 0 && errno != ENOSYS &&
+        errno != EPERM)
+        return 0; /* root's keys */
     if (syscall(SBX__SETGROUPS, 0, NULL) != 0) return 0;
     if (gid && syscall(SBX__SETRESGID, gid, gid, gid) != 0) return 0;
     if (!uid) return 1;
@@ -1929,6 +2003,7 @@ static int sbx__wait(sbx *const *boxes, int count, long long until);
 static int sbx__send(sbx *b, int number);
 static ssize_t sbx__write_quietly(int fd, const void *data, size_t size);
 static size_t sbx__take_out(sbx__stream *s, void *to, size_t room);
+static void sbx__unroll(sbx *b, int i);
 static int sbx__wants(const sbx *b, int k);
 static int sbx__sees_end(sbx *b, long long now);
 static long long sbx__wake(const sbx *b);
@@ -1937,6 +2012,7 @@ static void sbx__turn(sbx *b, unsigned ready, long long now);
 static void sbx__wait_for_begin(sbx *b);
 static void sbx__enrol(sbx *b);
 static void sbx__drop(sbx *b, int k);
+static int sbx__look(sbx *b);
 static void sbx__stop(sbx *b, unsigned reason);
 static void sbx__kill_all(sbx *b);
 static int sbx__proc_group_dead(const sbx *b);
@@ -1948,9 +2024,8 @@ static sbx *sbx__open_once(const sbx_config *config, const sbx__plan *kind, sbx_
     sbx__plan p = *kind;
     sbx *b;
     int ok;
-    sbx__blank(r);
+    sbx__blank(r, config);
     p.cfg = *config;
-    r->user = config->user;
     if (!sbx__check(&p, r)) return NULL;
 
     b = sbx__plan_box(&p, r);
@@ -1970,7 +2045,7 @@ static sbx *sbx__open(const sbx_config *config, const sbx__plan *kind, sbx_resul
     sbx_config group;
     sbx *b;
     if (!config) {
-        sbx__blank(r);
+        sbx__blank(r, NULL);
         sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "config = NULL: nothing to run");
         return NULL;
     }
@@ -2014,7 +2089,7 @@ SBX_API sbx_verdict sbx_finish(sbx *box, sbx_result *result) {
     sbx_result ignored, *r = result ? result : &ignored;
     sbx_verdict verdict = SBX_NOT_STARTED;
     if (!box) {
-        sbx__blank(r);
+        sbx__blank(r, NULL);
         sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "box = NULL: nothing to finish");
         return verdict;
     }
@@ -2088,6 +2163,7 @@ SBX_API long long sbx_read(sbx *box, sbx_stream stream, void *to, size_t room) {
     if (!box || (stream != SBX_STDOUT && stream != SBX_STDERR)) return -1;
     s = &box->stream[i];
     if (!to) room = 0;
+    if (box->fd[SBX__OUT + i] < 0) sbx__unroll(box, i);
     n = sbx__take_out(s, to, room);
     box->pressed = 0;
     sbx__ask(box, SBX__OUT + i, n == 0 && room > 0 && box->fd[SBX__OUT + i] >= 0);
@@ -2106,11 +2182,22 @@ SBX_API int sbx_set_timeout(sbx *box, long long ms) {
 }
 
 SBX_API int sbx_signal(sbx *box, int number) {
-    return box && box->state == SBX__RUNNING && number > 0 && sbx__send(box, number);
+    if (!box || box->state != SBX__RUNNING || number <= 0) return 0;
+    return !sbx__sees_end(box, sbx__now()) && sbx__send(box, number);
+}
+
+/* Not that it stopped, which shows if PTRACE_TRACEME had made the host its tracer. */
+static int sbx__is_end(int code) {
+    return code == CLD_EXITED || code == CLD_KILLED || code == CLD_DUMPED;
 }
 
 SBX_API int sbx_pid(const sbx *box) {
-    return box && box->state == SBX__RUNNING ? (int)box->pid : 0;
+    int flags = WEXITED | WNOHANG | WNOWAIT | SBX__WALL;
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    if (!box || box->state != SBX__RUNNING) return 0;
+    if (waitid(P_PID, (id_t)box->pid, &info, flags) != 0) return 0;
+    return info.si_pid == 0 || !sbx__is_end(info.si_code) ? (int)box->pid : 0;
 }
 
 SBX_API void sbx_get_usage(sbx *box, sbx_usage *usage) {
@@ -2118,9 +2205,11 @@ SBX_API void sbx_get_usage(sbx *box, sbx_usage *usage) {
     memset(usage, 0, sizeof *usage);
     usage->memory_bytes = usage->peak_bytes = usage->processes = -1;
     if (!box) return;
+    usage->cpu_us = -1;
     usage->wall_us = (box->state == SBX__RUNNING ? sbx__now() : box->ended) - box->started;
     usage->output_bytes = (long long)(box->stream[0].total + box->stream[1].total);
-    sbx__watch_usage(box, usage);
+    if (box->enforced & SBX_BY_CGROUP) sbx__cgroup_usage(box, usage);
+    else sbx__watch_usage(box, usage);
     if (box->collected && usage->cpu_us < sbx__cpu_us(&box->usage))
         usage->cpu_us = sbx__cpu_us(&box->usage);
 }
@@ -2290,6 +2379,9 @@ static int sbx__check_program(const sbx_config *cfg, sbx_fn fn, sbx_result *r) {
 static int sbx__check_nursery(const sbx__plan *p, sbx_result *r) {
     const char *why = NULL;
     if (!p->cfg.nursery) return 1;
+    if (!sbx__call_owns(p->cfg.nursery))
+        return sbx__refuse(r, SBX_STEP_CONFIG, EINVAL,
+                           "nursery was opened by another process, of which this one is a copy");
     if (!p->fn) why = "is for functions: sbx_call, sbx_start_call";
     else if (p->cfg.secrets) why = "cannot forget secrets: open it before there are any";
     else if (p->call.arg && !p->cfg.arg_size) why = "needs arg_size: arg is copied";
@@ -2475,16 +2567,19 @@ static int sbx__plan_program(sbx__plan *p, sbx *b, sbx_result *r) {
     return p->fn ? 1 : sbx__find(p, name, search, r);
 }
 
-static void sbx__add_limit(sbx__plan *p, const char *name, int which, long long soft, int above) {
+/* Returns what is in force: the host's own hard limit, if that is lower. */
+static long long sbx__add_limit(sbx__plan *p, const char *name, int which, long long soft,
+                                int above) {
     sbx__limit *limit = &p->limits[p->limit_count++];
     struct rlimit now;
     limit->name = name;
     limit->which = which;
     limit->value[0] = (unsigned long long)soft;
     limit->value[1] = (unsigned long long)(soft + above);
-    if (getrlimit(SBX__RLIMIT(which), &now) != 0 || now.rlim_max == RLIM_INFINITY) return;
-    if (limit->value[1] > now.rlim_max) limit->value[1] = now.rlim_max; /* stricter yet */
+    if (getrlimit(SBX__RLIMIT(which), &now) != 0 || now.rlim_max == RLIM_INFINITY) return soft;
+    if (limit->value[1] > now.rlim_max) limit->value[1] = now.rlim_max;
     if (limit->value[0] > now.rlim_max) limit->value[0] = now.rlim_max;
+    return (long long)limit->value[0];
 }
 
 /* Memory of the tree is summed by the watch or a cgroup. Where there is neither, the address space
@@ -2529,10 +2624,12 @@ static int sbx__plan_limits(sbx__plan *p, sbx *b, sbx_result *r) {
     /* Not 0: under that a core_pattern that starts a program would still get the dump. */
     sbx__add_limit(p, "no core dumps", RLIMIT_CORE, 1, 0);
     for (i = 0; i < SBX__FIELDS; i++) {
-        long long v = *sbx__value(&set, i);
-        if (sbx__fields[i].rlimit < 0 || v < 0) continue;
-        sbx__add_limit(p, sbx__fields[i].name, sbx__fields[i].rlimit, v,
-                       sbx__fields[i].rlimit == RLIMIT_CPU); /* hard above soft: SIGXCPU first */
+        long long v = *sbx__value(&set, i), got;
+        int which = sbx__fields[i].rlimit, is_cpu = which == RLIMIT_CPU;
+        if (which < 0 || v < 0) continue;
+        /* CPU time: the hard limit above the soft one, so that SIGXCPU comes first. */
+        got = sbx__add_limit(p, sbx__fields[i].name, which, v, is_cpu);
+        if (got < v && which != RLIMIT_NPROC && !is_cpu) *sbx__value(&b->cfg, i) = got;
         b->enforced |= sbx__fields[i].by;
     }
 
@@ -2546,7 +2643,7 @@ static int sbx__plan_stream(sbx__plan *p, sbx *b, int i, sbx_io mode, int fd) {
     int piped = mode == SBX_PIPE || mode == SBX_STREAM, *ours = &b->fd[i], *theirs = &p->fd[i];
     if (mode == SBX_DEFAULT && (i > 0 || p->cfg.input)) piped = 1;
     if (mode == SBX_INHERIT || mode == SBX_MERGE) return 1;
-    if (mode == SBX_FD) return (p->fd[i] = fcntl(fd, F_DUPFD_CLOEXEC, p->low)) >= 0;
+    if (mode == SBX_FD) return (p->fd[i] = sbx__copy_up(fd, p->low)) >= 0;
     if (!piped && p->cfg.policy)
         return (p->fd[i] = SBX__OWN_NULL) < 0; /* not on the host's mount */
     if (!piped) return (p->fd[i] = sbx__open_null(p->low)) >= 0;
@@ -2569,7 +2666,7 @@ static int sbx__plan_passed(sbx__plan *p) {
         return 0;
     }
     for (i = 0; i < count; i++) {
-        p->pass[i] = fcntl(from[i], F_DUPFD_CLOEXEC, p->low);
+        p->pass[i] = sbx__copy_up(from[i], p->low);
         if (p->pass[i] < 0) return 0;
         p->passed++;
     }
@@ -2895,7 +2992,7 @@ static void sbx__free_plan(sbx__plan *p) {
     int i;
     for (i = 0; i < 3; i++) sbx__close(&p->fd[i]);
     for (i = 0; i < p->passed; i++) sbx__close(&p->pass[i]);
-    sbx__close(&p->null);
+    if (p->one_table) sbx__close(&p->null); /* else it is a number of the child's own table */
     sbx__close(&p->report);
     if (p->cfg.contain != SBX_CONTAIN_GROUP) sbx__tree_free_plan(p);
     if (p->cfg.cgroup) sbx__cgroup_free_plan(p);
@@ -3074,12 +3171,29 @@ static void sbx__fail_stream(sbx *b, sbx__stream *s, int error) {
    (SBX_STREAM); or nowhere, because the host has no memory. */
 enum { SBX__BEHIND, SBX__IN_RING, SBX__PASSING, SBX__NOWHERE };
 
+/* What the program says last may tell which limit it met, wherever the bytes go. Between one and
+   two times SBX__SAID are kept. */
+static void sbx__listen(sbx *b, const char *data, size_t n) {
+    if (!(b->seen.saw & (SBX_SAW_MEMORY_LIMIT | SBX_SAW_FILE_LIMIT))) return;
+    if (!b->said) b->said = (char *)SBX_REALLOC(NULL, 2 * SBX__SAID);
+    if (!b->said) return;
+    if (n > SBX__SAID) data += n - SBX__SAID;
+    if (n > SBX__SAID) n = SBX__SAID;
+    if (b->said_size + n > 2 * SBX__SAID) {
+        memmove(b->said, b->said + b->said_size - SBX__SAID, SBX__SAID);
+        b->said_size = SBX__SAID;
+    }
+    memcpy(b->said + b->said_size, data, n);
+    b->said_size += n;
+}
+
 /* n fresh bytes: keep what the cap allows, tell the callback, judge. */
 static void sbx__take(sbx *b, int i, const char *data, size_t n, int kind) {
     sbx__stream *s = &b->stream[i];
     size_t keep = n;
     long long left = s->truncated ? 0 : sbx__left(b, i); /* nothing is kept behind a hole */
     s->total += n;
+    if (i == (b->cfg.err != SBX_MERGE)) sbx__listen(b, data, n);
     if (kind == SBX__IN_RING) {
         s->ring_at += n;
         s->ring_total += n;
@@ -3205,6 +3319,20 @@ static void sbx__read(sbx *b, int k) {
     }
 }
 
+/* For sbx_read, when the stream has ended and the first bytes are taken: the last ones. */
+static void sbx__unroll(sbx *b, int i) {
+    sbx__stream *s = &b->stream[i];
+    size_t tail = sbx__ring_holds(s), most = sbx__ring_cap(b, i);
+    if (!s->ring_size || s->size > 0) return;
+    if (tail > most) tail = most;
+    sbx__ring_straighten(s, tail);
+    if (s->ring_total > tail) s->truncated = 1;
+    s->size = tail;
+    s->ring_size = s->ring_at = s->ring_end = 0;
+    s->ring_total = 0;
+    s->unrolled = 1;
+}
+
 /* For sbx_read: the oldest bytes that are kept leave the box. */
 static size_t sbx__take_out(sbx__stream *s, void *to, size_t room) {
     size_t n = s->size < room ? s->size : room;
@@ -3319,7 +3447,7 @@ static void sbx__stop(sbx *b, unsigned reason) {
     b->stopping = 1;
     b->seen.saw |= reason;
     if (b->state != SBX__RUNNING) return; /* it ended by itself while its last bytes were read */
-    b->killed = 1;
+    b->killed = !sbx__look(b); /* it may have ended by itself, and nobody has seen that yet */
     if (b->cfg.grace_ms == 0 || reason & (SBX_SAW_MEMORY_SUM | SBX_SAW_DENIED)) {
         sbx__kill_all(b); /* a hog would use the grace to grow */
         return;
@@ -3360,10 +3488,7 @@ static int sbx__look(sbx *b) {
     if (found < 0 && errno != ECHILD) found = waitid(P_PID, (id_t)b->pid, &info, flags);
     if (found < 0) return errno == ECHILD && sbx__look_behind(b);
 
-    /* Nothing; or it stopped, and PTRACE_TRACEME had made the host its tracer. */
-    if (info.si_pid == 0) return 0;
-    if (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED)
-        return 0;
+    if (info.si_pid == 0 || !sbx__is_end(info.si_code)) return 0;
     sbx__note_status(b, info.si_code == CLD_EXITED, info.si_status);
     return 1;
 }
@@ -3381,9 +3506,10 @@ static void sbx__leave(sbx *b, long long now) {
 
 /* The program has ended. If it was asked to, the others have the rest of the grace. */
 static void sbx__on_end(sbx *b, long long now) {
+    int settled;
     b->ended = now;
     sbx__watch_end(b);
-    if (!b->stopping && b->cfg.policy) sbx__policy_settle(b);
+    settled = b->stopping || !b->cfg.policy || sbx__policy_settled(b) > 0;
     if (!b->stopping && b->deadline != SBX__NEVER && now >= b->deadline) {
         if (b->late && b->seen.signal == SIGKILL) b->seen.saw |= SBX_SAW_DEADLINE; /* own timer */
         else if (b->in_tree && sbx__tree_timed_out(b))
@@ -3391,7 +3517,7 @@ static void sbx__on_end(sbx *b, long long now) {
         else b->seen.saw |= SBX_SAW_BLIND; /* nobody looked in time */
     }
     b->late = b->late && b->seen.saw & SBX_SAW_DEADLINE;
-    if (b->kill_at == SBX__NEVER) {
+    if (b->kill_at == SBX__NEVER && settled) {
         sbx__leave(b, now);
         return;
     }
@@ -3410,14 +3536,21 @@ static int sbx__group_alone(sbx *b) {
     return b->alone;
 }
 
+/* Until nobody else is left, or the grace is over; or until all is heard of what was forbidden. */
 static void sbx__linger(sbx *b, long long now) {
-    int alone = b->in_tree ? sbx__tree_alone(b) : sbx__group_alone(b);
-    if (!alone && now < b->kill_at) {
+    int graced = b->kill_at != SBX__NEVER, done = 1;
+    long long until = b->kill_at;
+    if (graced) done = b->in_tree ? sbx__tree_alone(b) : sbx__group_alone(b);
+    else if (!b->stopping) {
+        done = sbx__policy_settled(b);
+        until = b->ended + (done < 0 ? 10 * SBX__LOOK : SBX__STUCK_WAIT);
+    }
+    if (done <= 0 && now < until) {
         b->look_at = now + b->look_step;
         if (b->look_step < SBX__LOOK) b->look_step *= 2;
         return;
     }
-    if (!alone) b->seen.saw |= SBX_SAW_GRACE_OVER;
+    if (done <= 0) b->seen.saw |= graced ? SBX_SAW_GRACE_OVER : SBX_SAW_BLIND;
     sbx__leave(b, now);
 }
 
@@ -3444,6 +3577,8 @@ static int sbx__is_stuck(sbx *b, long long now) {
 static void sbx__clear(sbx *b, long long now) {
     int k, empty = b->emptied || sbx__is_empty(b, now);
     if (!empty && !sbx__is_stuck(b, now)) {
+        if (!b->in_tree) /* one who left may have put others into the group */
+            sbx__signal_group_by_pidfd(b->fd[SBX__EXIT], SIGKILL);
         b->look_at = now + b->look_step;
         if (b->look_step < SBX__LOOK) b->look_step *= 2;
         return;
@@ -3513,6 +3648,10 @@ static void sbx__answer(sbx *b, long long now) {
     }
     if (!cancelled) return;
     if (kill_it) b->cfg.grace_ms = 0;
+    if (b->state == SBX__LINGERING && b->kill_at == SBX__NEVER) { /* it has ended: no waiting */
+        b->seen.saw |= SBX_SAW_BLIND;
+        sbx__leave(b, now);
+    }
     if (b->state == SBX__RUNNING) sbx__stop_running(b, SBX_SAW_CANCEL, now);
     if (kill_it && b->kill_at != SBX__NEVER) b->kill_at = now;
 }
@@ -3573,6 +3712,8 @@ static long long sbx__wake(const sbx *b) {
     if (b->state != SBX__RUNNING) return at;
     if (!b->stopping && !b->held_until && b->deadline < at) at = b->deadline;
     if (b->stuck_at < at) at = b->stuck_at;
+    if (b->cfg.stop && !b->stopping && SBX__LOAD(b->cfg.stop)) return 0;
+    if (b->cfg.stop && at > sbx__now() + 2 * SBX__LOOK) at = sbx__now() + 2 * SBX__LOOK;
     return b->wing_at < at ? b->wing_at : at;
 }
 
@@ -3972,9 +4113,9 @@ SBX_API int sbx_get_watch_any(sbx *const *boxes, int count, long long *wait_ms) 
     int fd;
     memset(&w, 0, sizeof w);
     w.boxes = boxes;
-    w.count = count;
+    w.count = boxes ? count : 0;
     sbx__survey(&w);
-    *wait_ms = w.ended >= 0 || w.called ? 0 : sbx__until_ms(w.wake);
+    if (wait_ms) *wait_ms = w.ended >= 0 || w.called ? 0 : sbx__until_ms(w.wake);
     if (w.there == 0) return -1;
 
     sbx__gather(&w);
@@ -4001,6 +4142,8 @@ SBX_API sbx_verdict sbx_classify(const sbx_evidence *e, int *certain) {
     if (!certain) certain = &ignored;
     *certain = e != NULL;
     if (!e) return SBX_NOT_STARTED; /* of nothing nothing is known */
+    if (e->saw & (SBX_SAW_DEADLINE | SBX_SAW_OUTPUT_CAP | SBX_SAW_MEMORY_SUM))
+        *certain = !(e->saw & SBX_SAW_BLIND); /* nobody saw who killed it, or why */
     for (i = 0; i < sizeof proven / sizeof proven[0]; i++)
         if (e->saw & proven[i].saw) return proven[i].verdict;
 
@@ -4035,9 +4178,8 @@ typedef struct sbx__text {
     size_t tail; /* behind this place come three more lines at most */
 } sbx__text;
 
-/* The last 16 KiB. */
 static sbx__text sbx__text_of(const char *data, size_t size) {
-    size_t cut = size > 16384 ? size - 16384 : 0, at;
+    size_t cut = size > SBX__SAID ? size - SBX__SAID : 0, at;
     int lines = 0, next;
     sbx__text t;
     t.data = data + cut;
@@ -4070,13 +4212,14 @@ static int sbx__is_one_at(const sbx__text *t, size_t at, const char *const *word
     return 0;
 }
 
-/* A report begins its line, or stands behind "name: ", "[Errno 12] ", "Exception. ", "- ", "# ". */
+/* A report begins its line, or stands behind "name: ", "[Errno 12] ", "(27) ", "Exception. ",
+   "stepping, ", "- ", "# ". */
 static int sbx__opens(const sbx__text *t, size_t at) {
     size_t first = at;
     int c;
     while (first > 0 && t->data[first - 1] == ' ') first--;
     c = first > 0 ? (unsigned char)t->data[first - 1] : '\n';
-    return c == '\n' || c == 0 || (first < at && c != 0 && strchr(":].-#", c) != NULL);
+    return c == '\n' || c == 0 || (first < at && c != 0 && strchr(":].-#,)", c) != NULL);
 }
 
 /* A number of bytes: "4096 bytes", "1048576-byte block", "7.45 GiB". */
@@ -4091,14 +4234,17 @@ static int sbx__is_size(const sbx__text *t, size_t at) {
 /* Behind a report its sentence ends, or goes on as such messages do: "(errno 12)", "- fork", "at
    x.pl line 1". What ends with a blank wants a number of bytes. */
 static int sbx__closes(const sbx__text *t, size_t at) {
-    static const char *const more[] = {" - ", " @ ", " at ", " during ", " in perl", NULL};
+    static const char *const more[] = {" - ", " @ ", " at ", " by ", " during ", " in perl", NULL};
     static const char *const purpose[] = {" for ", " while ", " to ", NULL};
     int c = sbx__letter(t, at), last = sbx__letter(t, at - 1);
     if (last == ' ') return sbx__is_size(t, at);
     if (c == 0 || strchr("\r\n:!,.;()'", c)) return 1;
     if (last == 'y' && sbx__is_one_at(t, at, purpose)) return 1; /* "memory for the index" */
-    if (sbx__is_at(t, at, " (")) return sbx__letter(t, at + 2) > '9';
-    return sbx__is_one_at(t, at, more);
+    if (sbx__is_at(t, at, " ("))
+        return sbx__letter(t, at + 2) > '9' || sbx__letter(t, at + 3) == ')';
+    if (sbx__is_one_at(t, at, more)) return 1;
+    while (sbx__letter(t, at) == ' ') at++; /* a blank before the end of the line */
+    return at == t->size || sbx__letter(t, at) == '\n';
 }
 
 /* How the text speaks of one of these: SBX__SILENT, ... */
@@ -4127,6 +4273,7 @@ static int sbx__speaks_of_memory(const sbx *b, const sbx__text *said, const sbx_
     /* clang-format off */
     static const char *const memory[] = {
         "memoryerror", "std::bad_alloc", "out of memory", "cannot allocate memory",
+        "virtual memory exhausted",
         "terminate called after throwing an instance of 'std::bad_alloc",
         "memory exhausted", "not enough memory", "insufficient memory", "no more memory",
         "there is insufficient memory", "failed to allocate memory", "unable to allocate memory",
@@ -4165,23 +4312,24 @@ static int sbx__speaks_of_memory(const sbx *b, const sbx__text *said, const sbx_
 }
 
 /* What was said of memory and files, where a limit on them was in force. */
-static void sbx__observe_words(sbx *b, const sbx_output *out, const sbx_output *err) {
+static void sbx__observe_words(sbx *b, const sbx_result *r) {
     static const char *const large[] = {"file too large", NULL};
     static const char *const signalled[] = {"file size limit exceeded", NULL}; /* by a shell */
-    const sbx_output *from = b->cfg.err == SBX_MERGE ? out : err;
+    const sbx_output *from = b->cfg.err == SBX_MERGE ? &r->out : &r->err;
     unsigned *saw = &b->seen.saw;
     sbx__text said, first, told;
-    int how;
+    int how, idle = r->peak_bytes >= 0 && r->peak_bytes < b->cfg.address_space_bytes / 16;
     if (!(*saw & (SBX_SAW_MEMORY_LIMIT | SBX_SAW_FILE_LIMIT))) return;
     if (!b->seen.signal && b->seen.exit_code == 0) return; /* nothing has to be explained */
-    said = sbx__text_of(from->data, from->size);
-    first = sbx__text_of(out->data, out->size);
+    said = sbx__text_of(b->said ? b->said : from->data, b->said ? b->said_size : from->size);
+    first = sbx__text_of(r->out.data, r->out.size);
     told = sbx__text_of(sbx__call_said(b), strlen(sbx__call_said(b)));
 
     if (*saw & SBX_SAW_MEMORY_LIMIT) {
         how = sbx__speaks_of_memory(b, &said, &first, &told);
         if (how == SBX__REPORTS) *saw |= SBX_SAW_MEMORY_TEXT;
-        if (how == SBX__MENTIONS) *saw |= SBX_SAW_MEMORY_WORDS;
+        if (how == SBX__MENTIONS && !(idle && *saw & SBX_SAW_MEMORY_NEAR)) /* only reserved */
+            *saw |= SBX_SAW_MEMORY_WORDS;
     }
     if (*saw & SBX_SAW_FILE_LIMIT) {
         how = sbx__speaks_of(&said, large);
@@ -4200,10 +4348,18 @@ static int sbx__had_no_space(const sbx *b, const sbx_result *r) {
     return (signal == SIGSEGV || signal == SIGKILL) && !b->is_call && faults < 12;
 }
 
+/* Where RLIMIT_AS stands for memory_bytes: can several processes that were waited for have passed
+   it together, or a function in memory that was there before? Each page, or few of a file, takes a
+   page fault. */
+static int sbx__may_have_more(const sbx *b, const sbx_result *r) {
+    long long faults = (long long)(b->usage.ru_minflt + b->usage.ru_majflt);
+    long long bytes = faults * 16 * sysconf(_SC_PAGESIZE), filled = r->wall_us * SBX__FASTEST;
+    return filled > b->cfg.memory_bytes && (b->is_call || bytes > b->cfg.memory_bytes);
+}
+
 /* The last facts, which only show when all is over. */
 static void sbx__observe(sbx *b, sbx_result *r) {
-    int summed =
-        (b->enforced & (SBX_BY_WATCH | SBX_BY_CGROUP)) != 0; /* the kernel's: a second more */
+    int summed = (b->enforced & (SBX_BY_WATCH | SBX_BY_CGROUP)) != 0;
     long long cpu, limit = b->cfg.cpu_ms;
     r->user_us = sbx__time_us(&b->usage.ru_utime);
     r->system_us = sbx__time_us(&b->usage.ru_stime);
@@ -4211,11 +4367,17 @@ static void sbx__observe(sbx *b, sbx_result *r) {
     sbx__watch_observe(b, r);
     if (b->cfg.cgroup) sbx__cgroup_observe(b, r);
     if (b->is_call) sbx__call_observe(b);
-    sbx__observe_words(b, &r->out, &r->err);
+    sbx__observe_words(b, r);
 
     cpu = r->user_us + r->system_us;
+    /* The kernel's limit counts whole seconds, one more where it is the backstop. */
     if (limit >= 0 && cpu >= ((limit + 999) / 1000 + summed) * 700000)
         b->seen.saw |= SBX_SAW_CPU_SPENT;
+    if (limit >= 0 && !summed && !b->stopping &&
+        r->wall_us > limit * 1000 / sysconf(_SC_NPROCESSORS_ONLN))
+        b->seen.saw |= SBX_SAW_BLIND; /* there may have been many, each inside the kernel's limit */
+    if (b->cfg.memory_bytes >= 0 && !summed && !b->stopping && sbx__may_have_more(b, r))
+        b->seen.saw |= SBX_SAW_BLIND;
     if (limit >= 0 && !b->stopping && cpu > limit * 1000)
         b->seen.saw |= SBX_SAW_CPU_SUM; /* it ended before the next look, but it is in the books */
     if (b->seen.saw & SBX_SAW_MEMORY_LIMIT && sbx__had_no_space(b, r))
@@ -4239,6 +4401,10 @@ static void sbx__describe_memory(const sbx *b, sbx_result *r) {
     else if (r->certain)
         snprintf(r->message, sizeof r->message, "%s used more than its %s of memory%s", b->who,
                  sbx__size(size, c->memory_bytes), sbx__killed(b, r));
+    else if (b->seen.saw & SBX_SAW_MEMORY_SUM)
+        snprintf(r->message, sizeof r->message,
+                 "%s seems to have used more than its %s of memory%s", b->who,
+                 sbx__size(size, c->memory_bytes), sbx__killed(b, r));
     else
         snprintf(r->message, sizeof r->message, "%s seems to have run out of its %s of memory",
                  b->who, sbx__size(size, c->address_space_bytes));
@@ -4248,9 +4414,13 @@ static void sbx__describe_output(const sbx *b, sbx_result *r) {
     int own = b->cfg.error_bytes > 0 && b->stream[1].truncated;
     char size[32];
     r->sys_errno = b->stream[0].failed ? b->stream[0].failed : b->stream[1].failed;
-    if (r->sys_errno)
+    if (r->sys_errno == ENOMEM)
         snprintf(r->message, sizeof r->message,
                  "%s wrote more output than the host had memory for%s", b->who, sbx__killed(b, r));
+    else if (r->sys_errno)
+        snprintf(r->message, sizeof r->message, "not all that %s wrote could be read: %s", b->who,
+                 r->sys_errno == EMSGSIZE ? "some of it was lost on the way"
+                                          : strerror(r->sys_errno));
     else
         snprintf(r->message, sizeof r->message, "%s wrote more than its %s of %s%s", b->who,
                  sbx__size(size, own ? b->cfg.error_bytes : b->cfg.output_bytes),
@@ -4287,7 +4457,11 @@ static void sbx__describe(const sbx *b, sbx_result *r) {
         break;
     case SBX_DENIED: sbx__policy_describe(b, to, n); break;
     case SBX_CANCELLED: snprintf(to, n, "%s was cancelled%s", b->who, sbx__killed(b, r)); break;
-    case SBX_LOST: snprintf(to, n, "%s ran, but the host took its exit status away", b->who); break;
+    case SBX_LOST:
+        snprintf(to, n, "%s ran, but %s", b->who,
+                 b->held_until && !b->unowned ? "a process that traces it keeps its exit status"
+                                              : "the host took its exit status away");
+        break;
     case SBX_CRASHED:
         snprintf(to, n, "%s was ended by signal %d (%s)", b->who, r->signal,
                  sbx__signal_name(r->signal));
@@ -4300,7 +4474,6 @@ static void sbx__describe(const sbx *b, sbx_result *r) {
     }
 }
 
-/* What the sentence leaves out, where there is room for it. */
 /* A program that gets no more processes or descriptors goes on or gives up as it likes. If it gave
    up and speaks of that, the limit is worth a word. */
 static void sbx__describe_count(const sbx *b, const sbx_result *r, char *to, size_t n) {
@@ -4315,6 +4488,7 @@ static void sbx__describe_count(const sbx *b, const sbx_result *r, char *to, siz
         snprintf(to, n, "; it may have reached its limit of %lld open files", b->cfg.open_files);
 }
 
+/* What the sentence leaves out, where there is room for it. */
 static void sbx__describe_more(const sbx *b, sbx_result *r) {
     size_t used = strlen(r->message), n = sizeof r->message - used;
     int own = r->verdict == SBX_EXITED || r->verdict == SBX_CRASHED || r->verdict == SBX_NO_RESULT;
@@ -4325,6 +4499,9 @@ static void sbx__describe_more(const sbx *b, sbx_result *r) {
     else if (own && b->seen.saw & SBX_SAW_FILE_WORDS)
         snprintf(to, n, "; it may have reached its limit of %s in a file",
                  sbx__size(size, b->cfg.file_bytes));
+    else if (own && r->signal == SIGSEGV && b->cfg.stack_bytes > 0)
+        snprintf(to, n, "; it may have run out of its %s of stack",
+                 sbx__size(size, b->cfg.stack_bytes));
     else if (own) sbx__describe_count(b, r, to, n);
     if (b->seen.saw & SBX_SAW_STUCK)
         snprintf(to, n, "; processes of it are stuck in the kernel and could not be killed");
@@ -4372,7 +4549,7 @@ static void sbx__hand_over(sbx *b, sbx__stream *s, size_t tail, sbx_output *to) 
     char *data = NULL;
     to->total = s->total;
     to->truncated = s->truncated;
-    to->gap = s->size;
+    to->gap = s->unrolled ? 0 : s->size;
     if (s->ring_total > tail) to->truncated = 1;
     if (!to->truncated) to->gap = 0;
     if (size == 0) return;
@@ -4395,8 +4572,7 @@ static void sbx__hand_over(sbx *b, sbx__stream *s, size_t tail, sbx_output *to) 
 
 static sbx_verdict sbx__conclude(sbx *b, sbx_result *r) {
     size_t tail[2] = {0, 0};
-    sbx__blank(r);
-    r->user = b->cfg.user;
+    sbx__blank(r, &b->cfg);
     r->wall_us = b->ended - b->started;
     if (b->cfg.truncate_output >= SBX_KEEP_LAST) sbx__share_rings(b, tail);
     sbx__hand_over(b, &b->stream[0], tail[0], &r->out);
@@ -4408,10 +4584,6 @@ static sbx_verdict sbx__conclude(sbx *b, sbx_result *r) {
     r->exit_code = b->seen.exit_code;
     r->signal = b->seen.signal;
     r->verdict = sbx_classify(&b->seen, &r->certain);
-    if (r->verdict == SBX_OUTPUT_LIMIT && (b->stream[0].failed || b->stream[1].failed))
-        r->certain = 0; /* the limit may have been the host's */
-    if (r->verdict == SBX_TIMED_OUT && !b->killed && b->seen.saw & SBX_SAW_BLIND)
-        r->certain = 0; /* nobody saw who killed it */
     sbx__describe(b, r);
     sbx__describe_more(b, r);
     if (b->is_call) sbx__call_result(b, r);
@@ -4431,6 +4603,7 @@ static void sbx__free_box(sbx *b) {
     if (b->set) sbx__leave_set(b);
     for (i = 0; i < 2; i++) SBX_FREE(b->stream[i].data);
     SBX_FREE(b->input_copy);
+    SBX_FREE(b->said);
     SBX_FREE(b);
 }
 
@@ -4497,7 +4670,7 @@ static void sbx__call_plan(sbx__plan *p, sbx *b) {
     b->call.ret = p->call.ret;
     b->call.ret_size = p->call.ret_size;
     if (p->common.file >= 0 && !p->in_tree && !p->handle) {
-        p->report = fcntl(p->common.file, F_DUPFD_CLOEXEC, p->low); /* no pipe is needed */
+        p->report = sbx__copy_up(p->common.file, p->low); /* no pipe is needed */
         b->call.reports = p->report >= 0;
     }
 
@@ -4524,19 +4697,35 @@ static void sbx__call_hide(void) {
 }
 
 /* One page, or many whole ones, of which the function gets zeros instead of what `secret` covers. A
-   page is replaced, not written to: it may be shared with the host, or hold this very stack. */
+   page is replaced, not written to: it may be shared with the host, or hold this very stack. (Only
+   Linux can replace that; elsewhere it is written to, and so is what nobody may replace.) */
 static int sbx__forget_pages(char *page, size_t size, char *secret, size_t secret_size) {
-#if SBX__LINUX
-    int whole = secret == page && secret_size == size;
-    char *copy = (char *)mmap(whole ? page : NULL, size, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANON | (whole ? MAP_FIXED : 0), -1, 0);
-    if (whole || copy == (char *)MAP_FAILED) return copy != (char *)MAP_FAILED;
+    int whole = secret == page && secret_size == size, rights = PROT_READ | PROT_WRITE;
+    int flags = MAP_PRIVATE | MAP_ANON;
+    char *copy =
+        (char *)mmap(whole ? page : NULL, size, rights, flags | (whole ? MAP_FIXED : 0), -1, 0);
+    if (whole && copy == page) return 1;
+#if !SBX__LINUX
+    if (((char *)&copy >= page && (char *)&copy < page + size) ||
+        (copy == (char *)MAP_FAILED && errno == EPERM) ||
+        (mprotect(page, size, rights) != 0 && errno == EPERM)) {
+        memset(secret, 0, secret_size);
+        return 1;
+    }
+#endif
+    if (copy == (char *)MAP_FAILED) return 0;
+    if (mprotect(page, size, rights) != 0 && mprotect(page, size, PROT_READ) != 0) {
+        errno = EFAULT; /* that is no memory */
+        return 0;
+    }
+
     memcpy(copy, page, size);
     memset(copy + (secret - page), 0, secret_size);
+#if SBX__LINUX
     return syscall(SYS_mremap, copy, size, size, SBX__MREMAP_ONTO, page) != -1;
 #else
-    (void)page, (void)size;
-    memset(secret, 0, secret_size);
+    if (mmap(page, size, rights, flags | MAP_FIXED, -1, 0) == MAP_FAILED) return 0;
+    while (size-- > 0) ((volatile char *)page)[size] = copy[size]; /* a call may need this page */
     return 1;
 #endif
 }
@@ -4564,9 +4753,18 @@ static sbx_step sbx__call_child(sbx__plan *p) {
     return ok ? SBX_STEP_NONE : SBX_STEP_MEMORY;
 }
 
+/* As the kernel has it: the function may have forked without the libc. */
+static int sbx__own_pid(void) {
+#if SBX__LINUX
+    return (int)syscall(SYS_getpid);
+#else
+    return (int)getpid();
+#endif
+}
+
 static int sbx__call_run(sbx__plan *p) {
     sbx__failure begun;
-    int code;
+    int code, self;
     sbx__current = p->common.mapped;
     sbx__current->begun = 1;
     environ = p->envp;
@@ -4581,9 +4779,10 @@ static int sbx__call_run(sbx__plan *p) {
     if (SBX__PENDING(stdout)) sbx__purge(stdout);
     if (SBX__PENDING(stderr)) sbx__purge(stderr);
 
+    self = sbx__own_pid();
     code = p->fn(p->call.arg, (char *)sbx__current + SBX__RET_AT, p->call.ret_size);
     sbx__flush();
-    if (code == 0) sbx__current->done = p->call.token;
+    if (code == 0 && sbx__own_pid() == self) sbx__current->done = p->call.token; /* no copy of it */
     return code == 0 || (code & 255) != 0 ? code & 255 : 1;
 }
 
@@ -4643,8 +4842,7 @@ static int sbx__check_secrets(const sbx_range *list, sbx_result *r) {
 }
 
 static sbx *sbx__open_call(const sbx_config *config, const sbx__plan *kind, sbx_result *r) {
-    sbx__blank(r);
-    r->user = config ? config->user : NULL;
+    sbx__blank(r, config);
     if (!kind->fn) {
         sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "fn = NULL: there is no function to call");
         return NULL;
@@ -4714,8 +4912,7 @@ static void sbx__call_result(sbx *b, sbx_result *r) { (void)b, (void)r; }
 
 static void sbx__call_off(const sbx_config *config, sbx_result *result) {
     sbx_result ignored, *r = result ? result : &ignored;
-    sbx__blank(r);
-    r->user = config ? config->user : NULL;
+    sbx__blank(r, config);
     sbx__refuse(r, SBX_STEP_CONFIG, ENOSYS, "sbx_call was compiled out: SBX_NO_CALL");
 }
 SBX_API sbx *sbx_start_call(const sbx_config *config, sbx_fn fn, void *arg, void *ret,
@@ -4750,6 +4947,7 @@ SBX_API void sbx_fail(const char *format, ...) { (void)format; }
 #define SBX__COT_FIXED 0x10 /* MAP_FIXED */
 
 struct sbx_nursery {
+    pid_t owner; /* who opened it: only there its children arrive */
     int line; /* a socket, on which the nursery listens */
     int pidfd;
     pid_t pid;
@@ -4850,6 +5048,7 @@ static void sbx__lay_fds(sbx__layout *l, const sbx__plan *p, char *pass) {
     sbx__lay_fd(l, SBX__AT(l, tree.children), p->tree.children);
     sbx__lay_fd(l, SBX__AT(l, tree.image), p->tree.image);
     sbx__lay_fd(l, SBX__AT(l, tree.gate[0]), p->tree.gate[0]);
+    sbx__lay_fd(l, SBX__AT(l, tree.host), p->tree.host);
 }
 
 static void sbx__lay_plan(sbx__layout *l, const sbx__plan *p, int (*first)(void *)) {
@@ -5090,7 +5289,7 @@ SBX_API sbx_nursery *sbx_nursery_open(sbx_result *result) {
     sbx_nursery *n = (sbx_nursery *)sbx__zalloc(sizeof *n);
     int line[2] = {-1, -1};
     void *cot = mmap(NULL, SBX__COT_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0);
-    sbx__blank(r);
+    sbx__blank(r, NULL);
     if (!n || cot == MAP_FAILED) sbx__no_memory(r, "a nursery");
     else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line) != 0)
         sbx__refuse(r, SBX_STEP_IO, errno, "no socket for a nursery: %s", strerror(errno));
@@ -5103,6 +5302,7 @@ SBX_API sbx_nursery *sbx_nursery_open(sbx_result *result) {
         n->line = sbx__move_up(line[0], 3); /* -1: calls are refused */
         n->pidfd = sbx__move_up(sbx__open_pidfd(n->pid), 3);
         n->cot = (char *)cot;
+        n->owner = getpid();
         snprintf(r->message, sizeof r->message, "the nursery is open");
         return n;
     }
@@ -5112,11 +5312,15 @@ SBX_API sbx_nursery *sbx_nursery_open(sbx_result *result) {
     return NULL;
 }
 
+static int sbx__call_owns(const struct sbx_nursery *n) { return n->owner == getpid(); }
+
 SBX_API void sbx_nursery_close(sbx_nursery *nursery) {
     if (!nursery) return;
     sbx__close(&nursery->line); /* it ends by itself; a copy of the host may hold the line */
-    sbx__pidfd_signal(nursery->pidfd, SIGKILL, 0);
-    sbx__collect(nursery->pid, 0, NULL);
+    if (sbx__call_owns(nursery)) {
+        sbx__pidfd_signal(nursery->pidfd, SIGKILL, 0);
+        sbx__collect(nursery->pid, 0, NULL);
+    }
     sbx__close(&nursery->pidfd);
     munmap(nursery->cot, SBX__COT_SIZE);
     SBX_FREE(nursery);
@@ -5133,11 +5337,12 @@ static pid_t sbx__call_fork(sbx__plan *p, int (*first)(void *)) {
 #endif
 SBX_API sbx_nursery *sbx_nursery_open(sbx_result *result) {
     sbx_result ignored, *r = result ? result : &ignored;
-    sbx__blank(r);
+    sbx__blank(r, NULL);
     sbx__refuse(r, SBX_STEP_CONFIG, ENOSYS, "a nursery %s",
                 SBX__HAS_CALL ? "is for Linux only" : "was compiled out: SBX_NO_CALL");
     return NULL;
 }
+static int sbx__call_owns(const struct sbx_nursery *n) { return n != NULL; }
 SBX_API void sbx_nursery_close(sbx_nursery *nursery) { (void)nursery; }
 #endif
 
@@ -5204,6 +5409,7 @@ static int sbx__proc_stat(int proc, int pid, sbx__task *t) {
     t->space = field[19];
     t->pages = field[20];
     t->forgets = (field[29] >> (SIGCHLD - 1) & 1) != 0;
+    t->opaque = field[22] == 1 && !ended && !t->ending; /* its code is not shown */
     t->dead = ended && field[16] <= 1; /* else only its first thread has ended, ... */
     t->thread = ended && !t->dead; /* ... which shows no memory any more */
     return 1;
@@ -5238,7 +5444,8 @@ static int sbx__proc_group_dead(const sbx *b) {
         if (pid == (int)getpid() || pid == 1) sighted |= pid == 1 ? 1 : 2;
         if (!sbx__proc_stat(proc, pid, &t) || t.group != (int)b->pid) continue;
         if (!t.dead) alive = 1;
-        else if (b->collected && t.parent == (int)getpid()) alive = 1; /* the host's to collect */
+        else if (b->collected && !b->held_until && t.parent == (int)getpid())
+            alive = 1; /* the host's to collect */
     }
     if (dir) closedir(dir);
     sbx__close(&proc);
@@ -5444,13 +5651,13 @@ static const struct sbx__image {
     unsigned flags; unsigned short size, segment_size, segment_count, none[3];
     unsigned kind, access; unsigned long long offset, address, physical, in_file, in_memory, align;
 #ifdef __x86_64__
-    unsigned char code[200];
+    unsigned char code[208];
 #else
-    unsigned code[50];
+    unsigned code[52];
 #endif
 } sbx__image = {
     {0x7F, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 2, SBX__ARCH & 0xFFFFu, 1,
-    0x400078, 64, 0, 0, 64, 56, 1, {0, 0, 0}, 1, 5, 0, 0x400000, 0x400000, 320, 320, 4096,
+    0x400078, 64, 0, 0, 64, 56, 1, {0, 0, 0}, 1, 5, 0, 0x400000, 0x400000, 328, 328, 4096,
 #ifdef __x86_64__
     {0x48, 0x81, 0xEC, 168, 0, 0, 0, 0x31, 0xDB,          /* sub rsp, 168; xor ebx, ebx */
      /* again: pollfd {0, POLLIN}, {3, POLLIN}, {4, POLLIN}, timespec {0, 0} */
@@ -5460,30 +5667,31 @@ static const struct sbx__image {
      /* ppoll(fds, 3, ebx ? &zero : NULL, NULL) */
      0x85, 0xDB, 0x74, 5, 0x48, 0x8D, 0x54, 0x24, 24, 0x48, 0x89, 0xE7, 0xBE, 3, 0, 0, 0,
      0x45, 0x31, 0xD2, 0xB8, 0x0F, 1, 0, 0, 0x0F, 0x05,
+     0x83, 0xF8, 0xEA, 0x74, 0x69,                        /* EINVAL: somebody blinds it: quit */
      0x66, 0x83, 0x7C, 0x24, 22, 0, 0x75, 0x61,           /* if (fds[2].revents) quit */
      0x48, 0x8D, 0x74, 0x24, 40,                          /* buffer */
      0x66, 0x83, 0x7C, 0x24, 6, 0, 0x74, 0x21,            /* if (!fds[0].revents) children */
      0x31, 0xFF, 0xBA, 1, 0, 0, 0, 0x31, 0xC0, 0x0F, 0x05, 0xFF, 0xC8, 0x75, 0x45, /* read(0) */
      0x0F, 0xB6, 0x74, 0x24, 40, 0x48, 0x83, 0xCF, 0xFF, 0xB8, 62, 0, 0, 0, 0x0F, 0x05, /* kill */
-     0xEB, 0x84,                                          /* again */
+     0xEB, 0x2E,                                          /* again, by way of the end */
      /* children: if (!ebx) read(3, buffer, 128) */
      0x85, 0xDB, 0x75, 14, 0xBF, 3, 0, 0, 0, 0xBA, 128, 0, 0, 0, 0x31, 0xC0, 0x0F, 0x05,
      /* ebx = wait4(-1, NULL, __WALL | WNOHANG, NULL) > 0; again */
      0x48, 0x83, 0xCF, 0xFF, 0x31, 0xF6, 0xBA, 1, 0, 0, 0x40, 0x45, 0x31, 0xD2,
      0xB8, 61, 0, 0, 0, 0x0F, 0x05, 0x31, 0xDB, 0x85, 0xC0, 0x0F, 0x9F, 0xC3,
-     0xE9, 0x51, 0xFF, 0xFF, 0xFF,
-     0x31, 0xFF, 0xB8, 231, 0, 0, 0, 0x0F, 0x05,          /* quit: exit_group(0) */
-     0, 0, 0, 0, 0, 0, 0}
+     0xE9, 0x4C, 0xFF, 0xFF, 0xFF,
+     0x31, 0xFF, 0xB8, 231, 0, 0, 0, 0x0F, 0x05}          /* quit: exit_group(0) */
 #else
     {0xD102C3FFu, 0xD2800013u, 0xD2C00029u, 0x91000D2Au, 0xA9002BE9u, 0x9100112Au, 0xA9017FEAu,
      0xF90013FFu, 0x910063E9u, 0xF100027Fu, 0x9A9F1122u, 0x910003E0u, 0xD2800061u, 0xD2800003u,
      0xD2800928u, 0xD4000001u,                            /* ppoll, as above */
+     0x3100581Fu, 0x54000400u,                            /* EINVAL: quit */
      0x79402FE9u, 0x350003C9u, 0x9100A3E1u, 0x79400FE9u, 0x34000189u,
      0xD2800000u, 0xD2800022u, 0xD28007E8u, 0xD4000001u, 0xF100041Fu, 0x540002A1u, /* read(0) */
-     0x3940A3E1u, 0x92800000u, 0xD2801028u, 0xD4000001u, 0x17FFFFE3u,              /* kill */
+     0x3940A3E1u, 0x92800000u, 0xD2801028u, 0xD4000001u, 0x17FFFFE1u,              /* kill */
      0xB50000B3u, 0xD2800060u, 0xD2801002u, 0xD28007E8u, 0xD4000001u,              /* read(3) */
      0x92800000u, 0xD2800001u, 0xD2800022u, 0xF2A80002u, 0xD2800003u, 0xD2802088u, 0xD4000001u,
-     0x7100001Fu, 0x9A9FD7F3u, 0x17FFFFD4u,               /* wait4; again */
+     0x7100001Fu, 0x9A9FD7F3u, 0x17FFFFD2u,               /* wait4; again */
      0xD2800000u, 0xD2800BC8u, 0xD4000001u}               /* exit_group(0) */
 #endif
 };
@@ -5553,6 +5761,11 @@ static int sbx__tree_open(sbx__plan *p, sbx *b) {
     return 1;
 }
 
+static int sbx__tree_open_host(sbx__plan *p) {
+    p->tree.host = sbx__move_up(sbx__open_pidfd(getpid()), p->low);
+    return p->tree.host >= 0 || errno == ENOSYS || errno == EPERM;
+}
+
 /* A program behind the gate is started when the entering process is gone, and no longer counts
    among the `processes` of the tree; a function, because it shares that process's memory. */
 static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r) {
@@ -5574,8 +5787,9 @@ static int sbx__tree_plan(sbx__plan *p, sbx *b, sbx_result *r) {
              (unsigned)geteuid());
     snprintf(p->tree.gid_map, sizeof p->tree.gid_map, "%u %u 1", (unsigned)getegid(),
              (unsigned)getegid());
-    if (sbx__tree_open(p, b) && ((!p->apart && (p->cfg.processes < 0 || !p->tree.user_ns)) ||
-                                 sbx__pipe(&p->tree.gate[0], &p->tree.gate[1], p->low)))
+    if (sbx__tree_open(p, b) &&
+        ((!p->apart && (p->cfg.processes < 0 || !p->tree.user_ns)) ||
+         (sbx__pipe(&p->tree.gate[0], &p->tree.gate[1], p->low) && sbx__tree_open_host(p))))
         return 1;
     return sbx__refuse(r, SBX_STEP_IO, errno, "no descriptors for the tree: %s", strerror(errno));
 }
@@ -5610,7 +5824,7 @@ static void sbx__init_loop(void) {
             fds[i].revents = 0;
         }
 
-        poll(fds, 3, more ? 0 : -1);
+        if (poll(fds, 3, more ? 0 : -1) < 0 && errno == EINVAL) return; /* blinded by prlimit */
         if (fds[2].revents) return;
         if (fds[0].revents) {
             if (read(SBX__INIT_LIFE, text, 1) != 1) return;
@@ -5969,6 +6183,8 @@ static const char *sbx__tree_hint(void) {
     if (sbx__read_file(AT_FDCWD, "/proc/self/status", text, sizeof text) &&
         sbx__number_after(text, "\nSeccomp:", 0) == 2)
         return "a seccomp profile around the host forbids it, as a container's does";
+    if (geteuid() != 0 && prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 1)
+        return "the host is not dumpable (PR_SET_DUMPABLE), and may not map its own user";
     return geteuid() == 0 ? "root lacks CAP_SYS_ADMIN" : "allow user namespaces, or run as root";
 }
 
@@ -6015,11 +6231,25 @@ static void sbx__tree_await_init(void) {
 #endif
 }
 
-static sbx_step sbx__tree_child(sbx__plan *p, int *which) {
+/* Its own copies of the other ends keep the pipes open: a pidfd tells that the host is gone. */
+static int sbx__tree_await_gate(const sbx__plan *p) {
+    struct pollfd two[2];
     char byte;
-    while (!p->apart && p->tree.gate[0] >= 0 && read(p->tree.gate[0], &byte, 1) < 0 &&
-           errno == EINTR)
-        ;
+    ssize_t n;
+    two[0].fd = p->tree.gate[0];
+    two[1].fd = p->tree.host;
+    two[0].events = two[1].events = POLLIN;
+    two[0].revents = two[1].revents = 0;
+    while (p->tree.host >= 0 && poll(two, 2, -1) < 0 && errno == EINTR) {
+    }
+    if (two[1].revents && !two[0].revents) sbx__quit(126);
+    do n = read(p->tree.gate[0], &byte, 1);
+    while (n < 0 && errno == EINTR);
+    return n == 1;
+}
+
+static sbx_step sbx__tree_child(sbx__plan *p, int *which) {
+    if (!p->apart && p->tree.gate[0] >= 0) sbx__tree_await_gate(p);
     if (p->tree.image >= 0 || p->tree.shell) sbx__tree_await_init();
     if (p->cfg.policy) return sbx__policy_view(p, which);
     sbx__tree_own_proc(p);
@@ -6031,16 +6261,12 @@ static sbx_step sbx__tree_child(sbx__plan *p, int *which) {
    process that entered with it is gone. A byte tells that, not the end of the pipe: a copy of
    the host, from another thread, may hold it open. */
 static sbx_step sbx__tree_part(sbx__plan *p) {
-    char byte;
-    ssize_t n;
     sbx__tell_host(p, SBX__TOLD_PROC, p->tree.proc);
     sbx__tell_host(p, SBX__TOLD_CLOCK, p->watch.clock);
     sbx__tell_host(p, SBX__TOLD_NOTICE, p->policy.notice);
     sbx__tell_host(p, SBX__TOLD_EAR, p->policy.ear);
     sbx__tell_host(p, SBX__TOLD_READY, 0);
-    do n = read(p->tree.gate[0], &byte, 1);
-    while (n < 0 && errno == EINTR);
-    return n == 1 ? SBX_STEP_NONE : SBX_STEP_IO;
+    return sbx__tree_await_gate(p) ? SBX_STEP_NONE : SBX_STEP_IO;
 }
 
 /* ---- while it runs, and its end ---- */
@@ -6149,6 +6375,7 @@ static void sbx__tree_free_plan(sbx__plan *p) {
     sbx__close(&p->tree.image);
     sbx__close(&p->tree.gate[0]);
     sbx__close(&p->tree.gate[1]);
+    sbx__close(&p->tree.host);
     sbx__close(&p->tree.proc);
 }
 
@@ -6204,21 +6431,38 @@ static void sbx__tree_free(sbx *b) { (void)b; }
 
 #define SBX__PART 20 /* looks take at most one part in so many of a CPU */
 #define SBX__SAVED 50000LL /* as much again for closer looks, which can be saved up, in us */
-#define SBX__FASTEST 4096LL /* bytes in a us: memory is not filled faster */
+#define SBX__LONGEST (10 * SBX__LOOK) /* so long at most a task is weighed */
 #define SBX__RARE (3 * SBX__LOOK) /* a host that looks so rarely misses orphans */
 #define SBX__LATE (10 * SBX__LOOK) /* a host that looks so rarely misses whole lives */
+
+/* A huge page takes one page fault, as a small one does. How many the machine has given out since
+   the first time that this was asked is all that can be in them. (Those of sizes in between, which
+   few machines have switched on, are not in these counts.) */
+static void sbx__count_huge(sbx *b) {
+    static const char *const labels[] = {"\nthp_fault_alloc ", "\nthp_collapse_alloc ",
+                                         "\nthp_file_alloc ", "\nthp_file_mapped "};
+    long long page = sysconf(_SC_PAGESIZE), count = 1;
+    sbx__box_watch *w = &b->watch;
+    char text[12288];
+    int i;
+    if (!sbx__read_file(AT_FDCWD, "/proc/vmstat", text, sizeof text)) return;
+    for (i = 0; i < 4; i++) count += sbx__number_after(text, labels[i], 0);
+    if (!w->huge_base) w->huge_base = count;
+    w->huge = (count - w->huge_base) * (page / 8 * page);
+}
 
 static int sbx__watch_plan(sbx__plan *p, sbx *b, sbx_result *r) {
     if (b->enforced & SBX_BY_CGROUP) return 1;
     if (!sbx__has_proc()) return errno == ENOMEM ? sbx__no_memory(r, "the watch") : 1;
     b->watch.on = 1;
     b->enforced |= SBX_BY_WATCH;
+    if (p->cfg.memory_bytes >= 0) sbx__count_huge(b);
     if (!p->in_tree && access("/proc/1", F_OK) != 0) b->watch.forgets = 1; /* hidepid */
     if (p->cfg.cpu_ms >= 0 && !p->in_tree && !p->apart) p->one_table = !sbx__in_valgrind();
     return 1;
 }
 
-/* The clock of a process (0 = the caller) and of all descendants that it will ever have, also of
+/* The clock of a process, and of all descendants that it will ever have, also of
    those that nobody waits for. Often not allowed (-1); and a process can shake it off, by running a
    program that it may not read. */
 static int sbx__open_clock(pid_t pid) {
@@ -6235,14 +6479,34 @@ static int sbx__open_clock(pid_t pid) {
     return fd;
 }
 
-/* A program opens it itself, in a table that is still the host's too: so nothing is missed. Not for
-   every run: the first on an idle machine waits for some milliseconds. */
-static void sbx__watch_child(sbx__plan *p) { p->watch.clock = sbx__open_clock(0); }
+/* For a program it is opened before it begins, in a table that is still the host's too: so nothing
+   is missed. Who opened it could stop it: that is a process which ends at once. Not for every run:
+   the first on an idle machine waits for some milliseconds. */
+static int sbx__clock_child(void *arg) {
+    sbx__plan *p = (sbx__plan *)arg;
+    p->watch.clock = sbx__open_clock((pid_t)syscall(SYS_getppid));
+    sbx__quit(0);
+    return 0;
+}
+
+static int sbx__opens_clock(const sbx__plan *p) { return p->apart ? p->in_tree : p->one_table; }
+
+static void sbx__watch_child(sbx__plan *p) {
+    int flags = SBX__CLONE_VM | SBX__CLONE_VFORK | SBX__CLONE_FILES;
+    pid_t opener;
+    char *top;
+    if (!sbx__opens_clock(p)) return;
+    top = sbx__stack_top(p);
+    top[-1] = top[-4096] = 0; /* no page fault of a child's own: it would show that there was one */
+    opener = sbx__clone(sbx__clock_child, top, flags, p);
+    if (opener > 0) sbx__collect(opener, 0, NULL);
+}
 
 /* The clock of a function, which is a copy of the host, is opened from outside. */
 static void sbx__watch_begin(sbx__plan *p, sbx *b) {
     if (p->apart && !p->in_tree && b->pid > 0) p->watch.clock = sbx__open_clock(b->pid);
     b->watch.clock = sbx__move_up(p->watch.clock, 3);
+    b->watch.births = sbx__opens_clock(p);
 }
 
 /* ---- who belongs to it ---- */
@@ -6269,6 +6533,14 @@ static int sbx__task_add(sbx__tasks *list, const sbx__task *t) {
     return 1;
 }
 
+/* A thread that has ended may stay, if somebody traces it. */
+static int sbx__thread_lives(int proc, int pid, int thread) {
+    char path[40], text[1024], *at = NULL;
+    snprintf(path, sizeof path, "task/%d/stat", thread);
+    if (sbx__proc_read(proc, pid, path, text, sizeof text)) at = strrchr(text, ')');
+    return at && at[1] && at[2] != 'Z' && at[2] != 'X';
+}
+
 /* A thread of the process that is not its first one; 0 = none. */
 static int sbx__other_thread(int proc, int pid) {
     char path[32];
@@ -6276,7 +6548,8 @@ static int sbx__other_thread(int proc, int pid) {
     int thread = pid;
     snprintf(path, sizeof path, "%d/task", pid);
     dir = sbx__list(proc, path);
-    while (dir && thread == pid) thread = sbx__next_pid(dir);
+    while (dir && (thread = sbx__next_pid(dir)) != 0)
+        if (thread != pid && sbx__thread_lives(proc, pid, thread)) break;
     if (dir) closedir(dir);
     return thread == pid ? 0 : thread;
 }
@@ -6324,15 +6597,20 @@ static int sbx__scan(const sbx *b, sbx__tasks *list) {
 
 /* In a group without limits only descendants are looked for: each thread lists its children. */
 static void sbx__add_children(const sbx *b, int pid, int thread, sbx__tasks *list) {
-    char path[60], text[4096], *at = text, *end;
+    char path[80], text[4096];
+    int fd, child = 0, i, n;
     sbx__task t;
-    snprintf(path, sizeof path, "task/%d/children", thread);
-    sbx__proc_read(b->watch.proc, pid, path, text, sizeof text);
-    for (;; at = end) {
-        int child = (int)strtoll(at, &end, 10);
-        if (end == at) return;
-        if (sbx__proc_stat(b->watch.proc, child, &t)) sbx__task_add(list, &t);
-    }
+    snprintf(path, sizeof path, "%d/task/%d/children", pid, thread);
+    fd = openat(b->watch.proc, path, O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && (n = (int)read(fd, text, sizeof text)) > 0)
+        for (i = 0; i < n; i++) {
+            int digit = text[i] - '0';
+            if (digit >= 0) child = 10 * child + digit; /* else a blank */
+            if (digit >= 0) continue;
+            if (sbx__proc_stat(b->watch.proc, child, &t)) sbx__task_add(list, &t);
+            child = 0;
+        }
+    sbx__close(&fd);
 }
 
 static int sbx__by_pid(const void *one, const void *two) {
@@ -6359,11 +6637,16 @@ static int sbx__descend(const sbx *b, sbx__tasks *list) {
 
 /* ---- CPU time ---- */
 
+static long long sbx__ticks_us(long long ticks) {
+    long long rate = sysconf(_SC_CLK_TCK);
+    return ticks * (SBX__SECOND / (rate > 0 ? rate : 100));
+}
+
 /* CPU time of the tree = the living, what they waited for, and what vanished unwaited. The ticks of
    a vanished task are owed to its nearest living ancestor; what that one did not collect, the
    kernel has forgotten, and it is kept here. */
 static void sbx__settle_cpu(sbx *b, const sbx__tasks *fresh) {
-    long long ticks = 0, rate = sysconf(_SC_CLK_TCK);
+    long long ticks = 0;
     sbx__tasks *last = &b->watch.tasks;
     int i;
     for (i = 0; i < last->count; i++) {
@@ -6384,13 +6667,23 @@ static void sbx__settle_cpu(sbx *b, const sbx__tasks *fresh) {
         if (t->owed > t->reaped - before) b->watch.cpu_gone += t->owed - (t->reaped - before);
         ticks += t->cpu + t->reaped;
     }
-    ticks = (ticks + b->watch.cpu_gone) * (SBX__SECOND / (rate > 0 ? rate : 100));
+    ticks = sbx__ticks_us(ticks + b->watch.cpu_gone);
     if (ticks > b->watch.cpu_us) b->watch.cpu_us = ticks;
+}
+
+/* Where nobody keeps those books: what those have used who are there now. */
+static long long sbx__living_cpu(const sbx *b) {
+    long long ticks = 0;
+    int i;
+    for (i = 0; i < b->watch.tasks.count; i++)
+        ticks += b->watch.tasks.at[i].cpu + b->watch.tasks.at[i].reaped;
+    return sbx__ticks_us(ticks);
 }
 
 static void sbx__read_clock(sbx *b) {
     unsigned long long ns = 0;
     if (read(b->watch.clock, &ns, sizeof ns) != (ssize_t)sizeof ns) return;
+    if ((long long)(ns / 1000) < b->watch.cpu_us - 5 * SBX__LOOK) b->watch.opaque = 1;
     if ((long long)(ns / 1000) > b->watch.cpu_us) b->watch.cpu_us = (long long)(ns / 1000);
 }
 
@@ -6412,6 +6705,7 @@ static void sbx__relist(sbx *b, sbx__tasks *fresh, long long since) {
         const sbx__task *old = sbx__task_of(&b->watch.tasks, fresh->at[i].pid);
         if (old) fresh->at[i].memory = old->memory;
         b->watch.forgets |= fresh->at[i].forgets;
+        b->watch.opaque |= fresh->at[i].opaque;
     }
     SBX_FREE(b->watch.tasks.at);
     b->watch.tasks = *fresh;
@@ -6450,6 +6744,7 @@ static void sbx__refresh(sbx *b) {
             memset(&t->memory, 0, sizeof t->memory);
             continue;
         }
+        b->watch.opaque |= now.opaque;
         t->faults = now.faults;
         t->waited = now.waited;
         t->pages = now.pages;
@@ -6507,7 +6802,9 @@ static void sbx__measure(sbx *b, sbx__task *t) {
     sbx__memory *m = &t->memory;
     int first = !m->asked;
     char path[60];
-    if (!first && m->faults == t->faults && m->pages == t->pages && m->space == t->space) return;
+    if (!first && !t->thread && m->faults == t->faults && m->pages == t->pages &&
+        m->space == t->space)
+        return;
 
     sbx__proc_numbers(b->watch.proc, t->pid, sbx__task_file(t, "status", path), labels, kib,
                       SBX__KB_NUMBERS);
@@ -6525,6 +6822,7 @@ static void sbx__measure(sbx *b, sbx__task *t) {
     m->files = (kib[SBX__KB_FILES] + kib[SBX__KB_SHMEM]) * 1024;
     if (m->files > SBX__SMALL && m->files > m->rss / 16) m->maps = 1;
     if (first || !t->no_exec) m->inherited = sbx__inherited(b, t);
+    if (m->inherited > m->anon) m->inherited = m->anon; /* it gave some back: they do not return */
     if (kib[SBX__KB_SPACE] * 1024 > b->watch.peak_space)
         b->watch.peak_space = kib[SBX__KB_SPACE] * 1024;
 }
@@ -6555,7 +6853,8 @@ static long long sbx__burst(const sbx *b, const sbx__task *t) {
    function with the host's: each that became its own took a fault. */
 static long long sbx__ceiling(const sbx *b, const sbx__task *t) {
     const sbx__task *parent = sbx__task_of(&b->watch.tasks, t->parent);
-    long long own = t->faults * sbx__page_size() + t->memory.files + t->memory.tables;
+    long long small = t->faults * sbx__page_size();
+    long long own = small + b->watch.huge + t->memory.files + t->memory.tables;
     int forked = b->is_call || (t->no_exec && parent && parent->memory.asked);
     return forked && own < t->memory.most ? own : t->memory.most;
 }
@@ -6573,15 +6872,27 @@ static int sbx__is_twin(const sbx *b, const sbx__task *t) {
 
 static int sbx__same_memory(sbx *b, const sbx__task *one, const sbx__task *two);
 
+/* The same, and in *differ that they surely are not: who hides its pages is asked again. */
+static int sbx__are_same(sbx *b, const sbx__task *one, const sbx__task *two, int *differ) {
+    int hidden = b->watch.hidden, same;
+    b->watch.hidden = 0;
+    same = sbx__same_memory(b, one, two);
+    *differ = !same && !b->watch.hidden;
+    b->watch.hidden |= hidden;
+    return same;
+}
+
 /* An exec parts them. */
 static void sbx__part_twins(sbx *b, sbx__task *t) {
     const sbx__task *other = sbx__task_of(&b->watch.tasks, t->memory.twin);
-    if (other && !sbx__same_memory(b, other, t)) t->memory.twin = 0;
+    if (!other || sbx__same_memory(b, other, t)) return;
+    t->memory.twin = t->memory.asked = 0; /* what was read of it may be from before */
+    sbx__measure(b, t);
 }
 
 static void sbx__add_up(sbx *b, sbx__sums *sums) {
     long long files = 0, once = 0, own = 0, burst = 0;
-    int i;
+    int i, ended = 0;
     memset(sums, 0, sizeof *sums);
     for (i = 0; i < b->watch.tasks.count; i++) {
         sbx__task *t = &b->watch.tasks.at[i];
@@ -6592,6 +6903,7 @@ static void sbx__add_up(sbx *b, sbx__sums *sums) {
         sums->waited += t->waited;
         if (sbx__is_twin(b, t)) continue;
         sums->base += m->ended ? m->most : m->rss;
+        if (m->ended) ended = 1;
         if (m->ended) continue;
 
         sums->used += m->rss;
@@ -6605,6 +6917,7 @@ static void sbx__add_up(sbx *b, sbx__sums *sums) {
         if (m->maps && m->files > m->cleared + SBX__SMALL) b->watch.mapped = 1;
     }
 
+    if (ended) sums->base += b->watch.huge - b->watch.huge_at; /* it may have had these as well */
     if (b->is_call)
         files = once = files > SBX__SMALL ? files : 0; /* else they are the host's, too */
     sums->likely += files;
@@ -6634,6 +6947,16 @@ static void sbx__find_hosts(sbx *b) {
     sbx__close(&proc);
 }
 
+/* A file of it could not be opened: does it hide its pages? Who has none any more, because it is
+   ending, looks the same, but has no size either. */
+static int sbx__hides(const sbx *b, const sbx__task *t) {
+    char path[60], text[64];
+    if (errno != EACCES && errno != EPERM) return 0;
+    return sbx__proc_read(b->watch.proc, t->pid, sbx__task_file(t, "statm", path), text,
+                          sizeof text) &&
+           text[0] != '0';
+}
+
 /* Where nobody may ask the kernel, a setting that belongs to the memory tells: what is written for
    one shows for the other. It is what a core dump would hold, and there are none. */
 static int sbx__share_setting(sbx *b, const sbx__task *one, const sbx__task *two) {
@@ -6643,7 +6966,8 @@ static int sbx__share_setting(sbx *b, const sbx__task *one, const sbx__task *two
     int fd, same;
     snprintf(path, sizeof path, "%d/%s", one->pid, setting);
     fd = openat(b->watch.proc, path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return 0; /* it hides its pages: then it counts */
+    if (fd < 0 && sbx__hides(b, one)) b->watch.hidden = 1;
+    if (fd < 0) return 0; /* then it counts */
     same = read(fd, was, sizeof was - 1) > 0;
     value = strtoul(was, NULL, 16);
     snprintf(text, sizeof text, "%#lx", value ^ 1);
@@ -6671,19 +6995,22 @@ static int sbx__same_memory(sbx *b, const sbx__task *one, const sbx__task *two) 
 static void sbx__find_twin(sbx *b, sbx__task *t) {
     sbx__memory *m = &t->memory;
     sbx__task *other;
-    int asked = 0;
+    int asked = 0, sure = 1, unlike;
     if (m->twin < 0 || m->rss <= SBX__SMALL || sbx__is_twin(b, t)) return;
     m->twin = 0;
     for (other = b->watch.tasks.at; other < b->watch.tasks.at + b->watch.tasks.count; other++) {
         long long apart = other->memory.rss - m->rss;
         if (other == t || (!t->no_exec && !other->no_exec) || sbx__is_twin(b, other)) continue;
         if (apart > m->rss / 16 || apart < -m->rss / 16) continue;
-        asked = 1;
-        if (!sbx__same_memory(b, other, t)) continue;
+        if (!sbx__are_same(b, other, t, &unlike)) {
+            sure = sure && unlike;
+            asked = 1;
+            continue;
+        }
         m->twin = other->pid;
         return;
     }
-    if (asked) m->twin = -1;
+    if (asked && sure) m->twin = -1;
 }
 
 /* What a function has in its mappings that is not the host's: of a file its share, of the rest what
@@ -6723,8 +7050,8 @@ static long long sbx__function_share(sbx *b, const sbx__task *t) {
 
 /* A task's share of its pages: divided by the number of sharers; of a function only what the host
    does not have too, and what it shares with its own forks. This walks through the page tables,
-   about 12 us for each MB and 1 us for each table; where that were too long the sizes have to do.
-   A task can hide its pages, not its size. */
+   about 12 us for each MB and 1 us for each table; where that were too long the sizes have to do,
+   unless it is about the limit. A task can hide its pages, not its size. */
 static void sbx__ask_share(sbx *b, const sbx__task *t, long long *share, long long *fresh) {
     enum {
         SBX__KB_PSS,
@@ -6739,17 +7066,28 @@ static void sbx__ask_share(sbx *b, const sbx__task *t, long long *share, long lo
         "Pss:",           "SwapPss:",         "Private_Clean:",
         "Private_Dirty:", "Private_Hugetlb:", "Shared_Hugetlb:"};
     const sbx__memory *m = &t->memory;
-    long long kib[SBX__KB_NUMBERS], own;
+    long long kib[SBX__KB_NUMBERS], own, price = m->rss / (1 << 20) * 12 + m->tables / 4096;
+    sbx__box_watch *w = &b->watch;
     char path[60];
     *share = sbx__own_pages(b, t);
     *fresh = 0;
-    if (m->rss / (1 << 20) * 12 + m->tables / 4096 > SBX__LOOK) return;
+    if (price > SBX__LOOK && (!w->suspect || price > SBX__LONGEST || sbx__now() < w->large_at)) {
+        w->torn = 1;
+        return;
+    }
+    if (price > SBX__LOOK) w->large += price;
 
     errno = 0;
     if (!sbx__proc_numbers(b->watch.proc, t->pid, sbx__task_file(t, "smaps_rollup", path), labels,
                            kib, SBX__KB_NUMBERS)) {
-        if (errno != EACCES && errno != EPERM) *share = 0; /* it has ended meanwhile */
-        else if (!b->is_call) *share = m->rss;
+        if (sbx__hides(b, t)) {
+            if (!b->is_call) *share = m->rss;
+            if (!b->is_call) w->hidden = 1;
+            else w->torn = 1; /* at least so much */
+        } else { /* it has ended meanwhile */
+            w->torn = 1;
+            *share = 0;
+        }
         return;
     }
     own = (kib[SBX__KB_SWAP] + kib[SBX__KB_HUGE_OWN] +
@@ -6792,8 +7130,10 @@ static int sbx__weigh(sbx *b) {
     long long begun = sbx__cpu_time(), spent = 0;
     int i;
     if (w->pass == 0 && w->next == 0) {
-        w->sum = w->fresh = 0;
+        w->sum = w->fresh = w->large = 0;
+        w->torn = 0;
         w->begun_at = w->faults;
+        w->huge_weighed = w->huge;
     }
 
     while (w->pass < 2 && spent < SBX__LOOK) {
@@ -6812,7 +7152,8 @@ static int sbx__weigh(sbx *b) {
     if (w->pass < 2) return 0;
     w->pass = 0;
     w->weighed = w->sum + w->fresh;
-    w->weighed_at = w->begun_at;
+    w->weighed_at = w->torn ? 0 : w->begun_at;
+    if (w->large) w->large_at = sbx__now() + SBX__PART * w->large;
     return 1;
 }
 
@@ -6827,7 +7168,7 @@ static int sbx__weighing_is_due(const sbx *b, const sbx__sums *sums) {
         return 1;
     if (w->budget < 0 || sums->likely - sums->least <= sums->likely / 20) return 0;
     if (sums->likely <= w->peak) return 0;
-    return (sums->faults - w->weighed_at) * page > w->peak / 50;
+    return (sums->faults - w->weighed_at) * page + w->huge - w->huge_weighed > w->peak / 50;
 }
 
 /* Numbers are given out in turn: if the program's own is still the last one, no process or thread
@@ -6837,7 +7178,7 @@ static void sbx__look_for_births(sbx *b, long long since) {
     char text[32];
     if (b->watch.others) return;
     sbx__read_file(AT_FDCWD, "/proc/sys/kernel/ns_last_pid", text, sizeof text);
-    if (atoi(text) != (int)b->pid || since > SBX__SECOND) b->watch.others = 1;
+    if (atoi(text) != (int)b->pid + b->watch.births || since > SBX__SECOND) b->watch.others = 1;
 }
 
 /* Do limits rest on what the watch could miss? */
@@ -6849,9 +7190,10 @@ static int sbx__is_limited(const sbx *b) {
 static int sbx__is_single(const sbx *b) { return b->watch.crowd <= 1 && b->away <= SBX__RARE; }
 
 /* What can have come since the last look: small pages by page faults, each of which maps at most 16
-   of a file; huge ones, and all of those whom nobody saw, as fast as they can be filled. */
-static long long sbx__by_faults(long long faults) {
-    return (faults > 0 ? faults : 0) * 16 * sbx__page_size();
+   of a file; huge ones, of which the machine has a count; and of those whom nobody saw as much as
+   can be filled. */
+static long long sbx__by_faults(const sbx__box_watch *w, long long faults) {
+    return (faults > 0 ? faults : 0) * 16 * sbx__page_size() + w->huge - w->huge_at;
 }
 static long long sbx__by_time(long long us) { return (us > 0 ? us : 0) * SBX__FASTEST; }
 
@@ -6861,10 +7203,10 @@ static void sbx__raise_ceiling(sbx *b, const sbx__sums *sums) {
     sbx__box_watch *w = &b->watch;
     long long now = sbx__now(), since = now - (w->at ? w->at : b->started), ceiling, other;
     if (sbx__is_limited(b)) sbx__look_for_births(b, since);
-    ceiling = sums->ceiling + sbx__by_faults(sums->waited - w->waited);
+    ceiling = sums->ceiling + sbx__by_faults(w, sums->waited - w->waited);
     if (w->others && (w->forgets || (since > SBX__RARE && !sbx__is_single(b))))
         ceiling += sbx__by_time(since);
-    other = w->base + sbx__by_faults(sums->faults - w->faults) + sbx__by_time(since);
+    other = w->base + sbx__by_faults(w, sums->faults - w->faults) + sbx__by_time(since);
     if (ceiling > other) ceiling = other;
     if (ceiling > w->most) w->most = ceiling;
     if (!w->at) w->first = since;
@@ -6874,10 +7216,10 @@ static void sbx__raise_ceiling(sbx *b, const sbx__sums *sums) {
 /* There may have been so much at once, but it was not weighed: then the peak is not known. */
 static void sbx__doubt(sbx__box_watch *w, const sbx__sums *sums, long long gone) {
     long long maybe = sums->likely, since = sums->faults - w->weighed_at;
+    long long came = since * sbx__page_size() + w->huge - w->huge_weighed;
     if (maybe > sums->ceiling) maybe = sums->ceiling; /* after a vfork both show the same pages */
-    if (w->weighed_at && maybe > w->weighed + since * sbx__page_size())
-        maybe = w->weighed + since * sbx__page_size();
-    maybe += sbx__by_faults(gone);
+    if (w->weighed_at && maybe > w->weighed + came) maybe = w->weighed + came;
+    if (gone) maybe += sbx__by_faults(w, gone);
     if (maybe > w->maybe) w->maybe = maybe;
 }
 
@@ -6886,13 +7228,35 @@ static int sbx__is_doubtful(long long maybe, long long peak) {
     return maybe > peak + slack;
 }
 
+/* Who was forked is asked before its pages count as its own: is that the parent's memory? */
+static int sbx__ask_twins(sbx *b) {
+    sbx__tasks *list = &b->watch.tasks;
+    int i, found = 0;
+    for (i = 0; i < list->count; i++) {
+        sbx__task *t = &list->at[i], *parent = sbx__task_of(list, t->parent);
+        sbx__memory *m = &t->memory;
+        if (!t->no_exec || m->ended || m->twin || m->unlike || m->rss <= SBX__SMALL) continue;
+        while (parent && parent != t && sbx__is_twin(b, parent))
+            parent = sbx__task_of(list, parent->memory.twin); /* who counts for it */
+        if (!parent || parent == t) continue;
+        if (!sbx__are_same(b, parent, t, &m->unlike)) continue;
+        m->twin = parent->pid;
+        found = 1;
+    }
+    return found;
+}
+
 static void sbx__look_at_memory(sbx *b) {
     sbx__box_watch *w = &b->watch;
     long long gone, before = w->at ? w->at : b->started;
     sbx__sums sums;
     int alone = w->tasks.count == 1 && !b->is_call;
+    if (!w->pass && !w->next) w->hidden = 0;
+    sbx__count_huge(b);
     sbx__add_up(b, &sums);
+    if (sums.least > w->peak && sbx__ask_twins(b)) sbx__add_up(b, &sums);
     sbx__raise_ceiling(b, &sums);
+    w->suspect = w->on && b->cfg.memory_bytes >= 0 && sums.likely > b->cfg.memory_bytes;
     gone = w->at - before > SBX__LATE ? sums.waited - w->waited : 0; /* unseen for too long */
     w->faults = sums.faults;
     w->waited = sums.waited;
@@ -6908,11 +7272,17 @@ static void sbx__look_at_memory(sbx *b) {
         if (sums.least > w->least) w->least = sums.least;
         if (w->used > w->least) w->used = w->base = w->least;
     }
+    if (w->least > w->peak && w->hidden) w->guessed = 1;
     if (w->least > w->peak && w->least > 0) w->peak = w->least;
     sbx__doubt(w, &sums, gone);
+    w->huge_at = w->huge;
     if (!w->on || b->cfg.memory_bytes < 0 || sums.least <= b->cfg.memory_bytes) return;
     if (sums.least > w->peak) w->peak = sums.least;
+    if (b->stopping) w->hidden = 0; /* the reason is known already */
     sbx__stop(b, SBX_SAW_MEMORY_SUM);
+    if (!w->hidden) return;
+    b->seen.saw |= SBX_SAW_BLIND; /* some of it may have been counted twice */
+    w->guessed = 1;
 }
 
 /* ---- a look ---- */
@@ -7004,7 +7374,7 @@ static int sbx__is_own(const sbx *b, const struct rusage *usage) {
 static int sbx__asks_for_parent(const sbx *b) {
     const sbx__box_watch *w = &b->watch;
     long long peak = w->peak, maybe = w->maybe, most = sbx__maxrss(&b->usage);
-    long long came = sbx__by_faults(b->usage.ru_minflt + b->usage.ru_majflt - w->faults);
+    long long came = sbx__by_faults(w, b->usage.ru_minflt + b->usage.ru_majflt - w->faults);
     if (sbx__is_limited(b)) return 1;
     if (w->crowd > 1 || !sbx__is_own(b, &b->usage)) return 0;
     if (w->least + came > maybe) maybe = w->least + came;
@@ -7016,7 +7386,9 @@ static void sbx__watch_end(sbx *b) {
     sbx__box_watch *w = &b->watch;
     sbx__task t;
     w->parent = 1;
-    if (b->enforced & SBX_BY_CGROUP || b->ended < b->begun + SBX__SHORT) return;
+    if (b->enforced & SBX_BY_CGROUP) return;
+    if (w->huge_base && b->ended > b->started + 2 * SBX__SHORT) sbx__count_huge(b);
+    if (b->ended < b->begun + SBX__SHORT) return;
     if (!sbx__asks_for_parent(b)) return;
     sbx__watch_open(b);
     if (sbx__proc_stat(w->proc, w->self, &t) && t.waited == 0) w->parent = 0;
@@ -7056,29 +7428,33 @@ static int sbx__has_huge_pages(void) {
 static void sbx__close_books(sbx *b, sbx_result *r) {
     sbx__box_watch *w = &b->watch;
     long long most = sbx__maxrss(&b->usage), limit = b->cfg.memory_bytes;
+    long long orphans = b->in_tree ? sbx__maxrss(&b->tree.usage) : 0;
+    long long unsure = orphans > most ? orphans : most;
     long long since = b->ended - (w->at ? w->at : b->started);
-    long long came = sbx__by_faults(b->usage.ru_minflt + b->usage.ru_majflt - w->faults);
+    long long came = sbx__by_faults(w, b->usage.ru_minflt + b->usage.ru_majflt - w->faults);
     int own = sbx__is_own(b, &b->usage), limited = w->on && limit >= 0;
     int alone = own && w->crowd <= 1 && (!w->parent || !sbx__has_others(b));
-    int seen, late;
+    int seen, late, over = 0;
     if (limited && !b->stopping && own && most > limit)
         b->seen.saw |= SBX_SAW_MEMORY_SUM; /* between two looks */
-    r->peak_bytes = w->peak;
-    if (own && most > r->peak_bytes) r->peak_bytes = most;
+    if (limited && !b->is_call && (own ? orphans : unsure) > limit)
+        over = unsure > sbx__host_peak() + sbx__host_peak() / 16; /* perhaps by mapping it twice */
+    r->peak_bytes = w->guessed ? -1 : w->peak;
+    if (own && !w->guessed && most > r->peak_bytes) r->peak_bytes = most;
     if (w->least + came > w->maybe) w->maybe = w->least + came;
     if (!alone && !(b->seen.saw & SBX_SAW_MEMORY_SUM) && sbx__is_doubtful(w->maybe, r->peak_bytes))
         r->peak_bytes = -1; /* too much has happened that nobody saw */
 
-    if (!limited || b->stopping) return;
+    if (!limited || b->stopping || b->seen.saw & SBX_SAW_MEMORY_SUM) return;
     if (w->base + came > w->most) w->most = w->base + came;
     seen = w->most <= limit;
-    if (seen && w->base + came + sbx__by_time(since) <= limit) return;
+    if (seen && !over && w->base + came + sbx__by_time(since) <= limit) return;
     seen = seen ? !sbx__may_hide(b) : sbx__was_alone(b);
-    if (seen && most > 0 && most <= limit && !sbx__has_huge_pages()) return;
+    if (seen && most > 0 && most <= limit && !over && !sbx__has_huge_pages()) return;
     b->seen.saw |= SBX_SAW_BLIND; /* nobody saw that it was kept */
     if (!w->at) w->first = since;
     late = w->first > 2 * SBX__LOOK && 2 * w->first > b->ended - b->started;
-    if (late && sbx__has_others(b) && !(b->seen.saw & SBX_SAW_MEMORY_SUM)) r->peak_bytes = -1;
+    if (late && sbx__has_others(b)) r->peak_bytes = -1;
 }
 
 /* CPU time that may have been used by those who leave no trace, where the kernel has no clock for
@@ -7086,7 +7462,8 @@ static void sbx__close_books(sbx *b, sbx_result *r) {
 static void sbx__doubt_cpu(sbx *b) {
     long long all = b->ended - b->started;
     int lost = sbx__maxrss(&b->usage) == 0;
-    if (b->watch.clock >= 0 || b->cfg.cpu_ms < 0 || b->stopping || !b->watch.on) return;
+    if (b->watch.clock >= 0 && !b->watch.opaque) return;
+    if (b->cfg.cpu_ms < 0 || b->stopping || !b->watch.on) return;
     if (all > b->cfg.cpu_ms * 1000 / sysconf(_SC_NPROCESSORS_ONLN) && (lost || sbx__may_hide(b)))
         b->seen.saw |= SBX_SAW_BLIND;
 }
@@ -7103,18 +7480,21 @@ static void sbx__watch_observe(sbx *b, sbx_result *r) {
 }
 
 static void sbx__watch_usage(sbx *b, sbx_usage *u) {
-    long long now = sbx__now();
-    if (b->enforced & SBX_BY_CGROUP) return;
+    sbx__box_watch *w = &b->watch;
+    long long now = sbx__now(), cpu;
     if (b->state == SBX__RUNNING) {
         sbx__watch_open(b);
+        if (!w->self) return; /* nothing can be seen now */
         sbx__list_members(b, now);
         sbx__look_at_memory(b);
-        if (b->watch.clock >= 0) sbx__read_clock(b);
-        u->processes = b->watch.tasks.count;
+        if (w->clock >= 0) sbx__read_clock(b);
+        cpu = sbx__living_cpu(b);
+        if (cpu > w->cpu_us) w->cpu_us = cpu;
+        u->processes = w->tasks.count;
     }
-    u->cpu_us = b->watch.cpu_us;
-    u->memory_bytes = b->state == SBX__RUNNING ? b->watch.least : 0;
-    u->peak_bytes = sbx__is_doubtful(b->watch.maybe, b->watch.peak) ? -1 : b->watch.peak;
+    u->cpu_us = w->cpu_us;
+    u->memory_bytes = b->state == SBX__RUNNING ? w->least : 0;
+    u->peak_bytes = w->guessed || sbx__is_doubtful(w->maybe, w->peak) ? -1 : w->peak;
 }
 
 static void sbx__watch_free(sbx *b) {
@@ -7234,6 +7614,15 @@ static void sbx__cgroup_turn(sbx *b, long long now) {
     b->wing_at = now + SBX__LOOK;
 }
 
+static void sbx__cgroup_usage(sbx *b, sbx_usage *u) {
+    int running = b->state == SBX__RUNNING;
+    if (running) sbx__cgroup_read(b);
+    u->cpu_us = b->cgroup.cpu_us;
+    u->peak_bytes = b->cgroup.peak > 0 ? b->cgroup.peak : -1;
+    u->memory_bytes = running ? sbx__cgroup_get(b, "memory.current", "") : 0;
+    if (running) u->processes = (int)sbx__cgroup_get(b, "pids.current", "");
+}
+
 /* With the groups that a program may have made inside. 1 = it is empty and removed. */
 static int sbx__cgroup_remove(int at, const char *group) {
     struct dirent *e;
@@ -7275,6 +7664,7 @@ static int sbx__cgroup_plan(sbx__plan *p, sbx *b, sbx_result *r) {
 }
 static sbx_step sbx__cgroup_child(sbx__plan *p) { return p ? SBX_STEP_NONE : SBX_STEP_CGROUP; }
 static void sbx__cgroup_turn(sbx *b, long long now) { (void)b, (void)now; }
+static void sbx__cgroup_usage(sbx *b, sbx_usage *u) { (void)b, (void)u; }
 static void sbx__cgroup_observe(sbx *b, sbx_result *r) { (void)b, (void)r; }
 static int sbx__cgroup_gone(sbx *b) { return b != NULL; }
 static void sbx__cgroup_free_plan(sbx__plan *p) { (void)p; }
@@ -7410,6 +7800,9 @@ static const sbx__rule sbx__rules[] = {
     /* Kernel interfaces with a history. */
     SBX__DENY(bpf), SBX__DENY(perf_event_open), SBX__DENY(add_key), SBX__DENY(request_key),
     SBX__DENY(keyctl), SBX__DENY_NR(460, "lsm_set_self_attr"),
+    /* A filter that asks somebody else: if ours has nobody left to ask, the newer one's answer
+       would count. */
+    SBX__CHECK(SBX__ALWAYS, SBX__SOFT, seccomp, SBX__WITHOUT, 1, 0, 8u, 0, 0, 0),
     /* Asking is harmless; Lisp systems also set it. */
     SBX__CHECK(SBX__ALWAYS, SBX__SOFT, personality, SBX__ONLY, 0, 0, 0xFFFFFFFFu, 0, 0, 0),
     /* The machine: modules, power, swap, accounting, clocks, names, log. */
@@ -7848,8 +8241,9 @@ static int sbx__walk_path(sbx__plan_policy *q, sbx__walk *w, const char *path) {
 /* A relative path starts from the host's directory. */
 static int sbx__walk_from_here(sbx__plan_policy *q, sbx__walk *w, const char *path) {
     char here[PATH_MAX];
-    if (*path && *path != '/' && (!getcwd(here, sizeof here) || !sbx__walk_path(q, w, here)))
-        return 0;
+    errno = ENOENT;
+    if (!*path) return 0;
+    if (*path != '/' && (!getcwd(here, sizeof here) || !sbx__walk_path(q, w, here))) return 0;
     return sbx__walk_path(q, w, path);
 }
 
@@ -8313,6 +8707,18 @@ static int sbx__open_ear(int least) {
     return fd;
 }
 
+/* Whoever closes the other end of the pipe, and be it by dying, kills the caller; and so does who
+   reads from it. */
+static int sbx__ends_with_host(int pipe_end) {
+    struct pollfd one; /* an error, if it is closed already */
+    one.fd = pipe_end;
+    one.events = 0;
+    one.revents = 0;
+    return fcntl(pipe_end, SBX__F_SETSIG, SIGKILL) == 0 &&
+           fcntl(pipe_end, F_SETOWN, (int)syscall(SYS_getpid)) == 0 &&
+           fcntl(pipe_end, F_SETFL, O_WRONLY | SBX__O_ASYNC) == 0 && poll(&one, 1, 0) == 0;
+}
+
 /* In the program's memory until exec. */
 static int sbx__ear_child(void *arg) {
     static const char *const name[] = {"sbx-ear", NULL};
@@ -8320,7 +8726,8 @@ static int sbx__ear_child(void *arg) {
     int pipe_end = q->ear_pipe;
     if (sbx__new_session() && sbx__dup(q->notice, SBX__EAR_LISTENER, 0) >= 0 &&
         sbx__dup(q->ear_pipe, SBX__EAR_PIPE, 0) >= 0 && sbx__dup(q->ear_pipe, 2, 0) >= 0 &&
-        sbx__dup(q->ear_image, SBX__EAR_IMAGE, O_CLOEXEC) >= 0 && chdir("/") == 0) {
+        sbx__dup(q->ear_image, SBX__EAR_IMAGE, O_CLOEXEC) >= 0 && chdir("/") == 0 &&
+        sbx__ends_with_host(SBX__EAR_PIPE)) {
         pipe_end = SBX__EAR_PIPE;
         sbx__close_from(SBX__EAR_IMAGE + 1);
         syscall(SYS_execveat, SBX__EAR_IMAGE, "", name, name + 1, SBX__AT_EMPTY_PATH);
@@ -8483,7 +8890,8 @@ static int sbx__policy_plan(sbx__plan *p, sbx *b, sbx_result *r) {
         return 0;
 
     if (!sbx__plan_ear(p, b))
-        return sbx__refuse(r, SBX_STEP_IO, errno, "no descriptors for kill_on_denied: %s",
+        return sbx__refuse(r, SBX_STEP_IO, errno,
+                           "no pipe, or no file in memory, for kill_on_denied: %s",
                            strerror(errno));
     q->filter = (sbx__insn *)SBX_REALLOC(NULL, (16 + 9 * SBX__RULES) * sizeof *q->filter);
     if (!q->filter) return sbx__no_memory(r, "the policy");
@@ -8882,6 +9290,10 @@ static void sbx__policy_turn(sbx *b) {
         sbx__policy_look(b);
         return;
     }
+    one.fd = b->fd[SBX__NOTICE];
+    one.events = POLLIN;
+    one.revents = 0;
+    if (poll(&one, 1, 0) <= 0) return; /* to read from an empty pipe would kill it, too */
     memset(&notice, 0, sizeof notice);
     n = read(b->fd[SBX__NOTICE], &notice, sizeof notice);
     if (n < 0 && (errno == EAGAIN || errno == EINTR || b->policy.unread++ < 100)) return;
@@ -8894,24 +9306,29 @@ static void sbx__policy_turn(sbx *b) {
     b->policy.ear = 0;
 }
 
+/* The number of a process in the host's own /proc; 0 = it cannot be seen. */
+static int sbx__number_of(int pidfd) {
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
+    if (!sbx__read_file(AT_FDCWD, path, text, sizeof text)) return 0;
+    return (int)sbx__number_after(text, "\nPid:", 0);
+}
+
 /* The program has ended by itself. What the ear was told it has passed on when it sleeps again; who
    stopped it has not kept it from being told. */
-static void sbx__policy_settle(sbx *b) {
-    int own, proc, tries;
-    char text[1024], *at;
-    if (b->policy.ear <= 0) return;
-    own = sbx__tree_proc(b) >= 0;
+static int sbx__policy_settled(sbx *b) {
+    int own = sbx__tree_proc(b) >= 0, proc, pid;
+    char text[1024], *at = NULL;
+    if (b->policy.ear <= 0) return 1;
     proc = own ? sbx__tree_proc(b) : sbx__open_proc();
-    for (tries = 0; tries < 100 && !b->stopping; tries++) {
-        int seen = own || !b->tree.init; /* else it has another number there */
-        size_t size = seen ? sbx__proc_read(proc, b->policy.ear, "stat", text, sizeof text) : 0;
-        at = size ? strrchr(text, ')') : NULL;
-        sbx__policy_turn(b);
-        if (at && at[1] && at[2] == 'S') break;
-        if (at && at[1] && at[2] == 'T') sbx__pidfd_signal(b->policy.ear_fd, SIGCONT, 0);
-        sbx__nap();
-    }
+    pid = own ? b->policy.ear : sbx__number_of(b->policy.ear_fd);
+    if (pid > 0 && sbx__proc_read(proc, pid, "stat", text, sizeof text)) at = strrchr(text, ')');
     if (!own) sbx__close(&proc);
+    sbx__policy_turn(b);
+    if (b->stopping || b->policy.ear <= 0) return 1;
+    if (!at || !at[1]) return -1;
+    if (at[2] == 'T') sbx__pidfd_signal(b->policy.ear_fd, SIGCONT, 0);
+    return at[2] == 'S';
 }
 
 static int sbx__policy_ear(const sbx *b) { return b->policy.ear; }
@@ -8951,7 +9368,7 @@ static sbx_step sbx__policy_child(sbx__plan *p, int *which) {
 }
 static void sbx__policy_begin(sbx__plan *p, sbx *b) { (void)p, (void)b; }
 static void sbx__policy_turn(sbx *b) { (void)b; }
-static void sbx__policy_settle(sbx *b) { (void)b; }
+static int sbx__policy_settled(sbx *b) { return b != NULL; }
 static int sbx__policy_ear(const sbx *b) { return b ? 0 : 1; }
 static void sbx__policy_free(sbx *b) { (void)b; }
 static void sbx__policy_describe(const sbx *b, char *to, size_t room) {
@@ -9017,7 +9434,7 @@ static const sbx__recipe sbx__recipes[] = {
     {"sh shell", "main.sh", NULL, "sh {file}", NULL, "a POSIX shell"},
     {"bash", "main.sh", NULL, "bash {file}", NULL, "bash"},
     {"perl pl", "main.pl", NULL, "perl {file}", NULL, "Perl"},
-    {"ruby rb", "main.rb", NULL, "ruby {file}", NULL, "Ruby"},
+    {"ruby rb", "main.rb", NULL, "ruby -EUTF-8 {file}", NULL, "Ruby"},
     {"lua", "main.lua", NULL, "lua {file}", NULL, "Lua"},
 };
 #define SBX__RECIPES (sizeof sbx__recipes / sizeof sbx__recipes[0])
@@ -9604,12 +10021,28 @@ static sbx_verdict sbx__compile(sbx__job *j, const char **argv, const char **env
     return sbx__run_tool(j, &tool, j->r);
 }
 
+/* Has the build made a program, and not a Go package, say? In a group the policy keeps the linker
+   from setting the mode: the host does that. */
+static int sbx__is_program(const sbx__job *j) {
+    int fd = open(j->made->program, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), is = 0;
+    char magic[4];
+    struct stat st;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        is = (st.st_mode & 0100) != 0;
+        if (!is && j->cfg->policy && st.st_nlink == 1 && read(fd, magic, 4) == 4)
+            is = memcmp(magic, "\177ELF", 4) == 0 && fchmod(fd, 0700) == 0;
+    }
+    if (fd < 0 && lstat(j->made->program, &st) == 0) /* it may be there to be run, not read */
+        is = S_ISREG(st.st_mode) && (st.st_mode & 0100);
+    sbx__close(&fd);
+    return is;
+}
+
 static int sbx__run_build(sbx__job *j) {
     const sbx_policy *policy = j->cfg->policy;
     size_t trees = policy ? sbx__count(policy->read) + sbx__count(policy->write) : 0;
     const char **argv, **env = sbx__expand_all(j, sbx__tool_env);
     const char **lists = (const char **)SBX_REALLOC(NULL, (trees + 3) * sizeof *lists);
-    struct stat st;
     int ok;
     j->word[SBX__FILE] = j->file; /* it runs there: diagnostics speak of main.c */
     argv = sbx__expand_all(j, j->how.build);
@@ -9625,8 +10058,7 @@ static int sbx__run_build(sbx__job *j) {
         j->r->step = SBX_STEP_BUILD;
         sbx__frame(j->r, "the build failed: ", "");
     }
-    if (ok && strcmp(j->how.run[0], "{program}") == 0 &&
-        (stat(j->made->program, &st) != 0 || !(st.st_mode & 0100))) { /* a Go package, say */
+    if (ok && strcmp(j->how.run[0], "{program}") == 0 && !sbx__is_program(j)) {
         j->r->exit_code = -1;
         ok = sbx__refuse(j->r, SBX_STEP_BUILD, ENOEXEC,
                          "the build went well, but what it made is no program");
@@ -9713,17 +10145,15 @@ static sbx__made *sbx__do_build(sbx__job *j, const sbx_config *cfg, const char *
     j->cfg = cfg;
     j->r = r;
     j->dir = -1;
-    sbx__blank(r);
+    sbx__blank(r, cfg);
     if (!cfg) {
         sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "config = NULL: nothing to run");
         return NULL;
     }
-    r->user = cfg->user;
     sbx__set_words(j);
     if (!sbx__check_job(j, language, code, size, handle) || !sbx__choose(j, language)) return NULL;
 
-    sbx__blank(r); /* of tools that were not there, but others were */
-    r->user = cfg->user;
+    sbx__blank(r, cfg); /* of tools that were not there, but others were */
     n = strlen(j->how.file);
     snprintf(j->file, sizeof j->file, "%s", j->how.file);
     if (n > 5 && strcmp(j->how.file + n - 5, ".java") == 0) sbx__name_java(j, code, size);
@@ -9740,7 +10170,7 @@ SBX_API sbx_verdict sbx_build(const sbx_config *config, const char *language, co
     sbx__made *made;
     sbx__job j;
     if (!program) {
-        sbx__blank(r);
+        sbx__blank(r, config);
         sbx__refuse(r, SBX_STEP_CONFIG, EINVAL, "program = NULL: nobody could run it");
         return SBX_NOT_STARTED;
     }
@@ -9814,23 +10244,23 @@ SBX_API sbx_verdict sbx_run_code(const sbx_config *config, const char *language,
 
 #else
 
-static sbx_verdict sbx__no_code(sbx_result *result) {
+static sbx_verdict sbx__no_code(const sbx_config *config, sbx_result *result) {
     sbx_result ignored, *r = result ? result : &ignored;
-    sbx__blank(r);
+    sbx__blank(r, config);
     sbx__refuse(r, SBX_STEP_CONFIG, ENOSYS, "source text was compiled out: SBX_NO_CODE");
     return SBX_NOT_STARTED;
 }
 SBX_API sbx_verdict sbx_build(const sbx_config *config, const char *language, const char *code,
                               size_t size, sbx_program *program, sbx_result *result) {
-    (void)config, (void)language, (void)code, (void)size;
+    (void)language, (void)code, (void)size;
     if (program) memset(program, 0, sizeof *program);
-    return sbx__no_code(result);
+    return sbx__no_code(config, result);
 }
 SBX_API void sbx_discard(sbx_program *program) { (void)program; }
 SBX_API sbx_verdict sbx_run_code(const sbx_config *config, const char *language, const char *code,
                                  size_t size, sbx_result *result) {
-    (void)config, (void)language, (void)code, (void)size;
-    return sbx__no_code(result);
+    (void)language, (void)code, (void)size;
+    return sbx__no_code(config, result);
 }
 #endif
 
@@ -9919,19 +10349,6 @@ static void sbx__json_number(sbx__json *j, const char *name, long long value) {
     sbx__json_text(j, text);
 }
 
-/* The length of the valid UTF-8 character at the front, 0 = it is none. */
-static size_t sbx__utf8_length(const unsigned char *c, size_t left) {
-    size_t n = c[0] < 0x80 ? 1 : c[0] < 0xC2 ? 0 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : 4, i;
-    if (c[0] > 0xF4 || n == 0 || n > left) return 0;
-    for (i = 1; i < n; i++)
-        if ((c[i] & 0xC0) != 0x80) return 0;
-    if (c[0] == 0xE0 && c[1] < 0xA0) return 0; /* too long for what it says */
-    if (c[0] == 0xED && c[1] >= 0xA0) return 0; /* half of a pair */
-    if (c[0] == 0xF0 && c[1] < 0x90) return 0;
-    if (c[0] == 0xF4 && c[1] >= 0x90) return 0; /* past the last one */
-    return n;
-}
-
 /* A character that JSON does not take as it is: "\n" for a newline, "\u0001" for most others. */
 static void sbx__json_escape(sbx__json *j, unsigned char c) {
     static const char from[] = "\"\\\n\r\t", to[] = "\"\\nrt";
@@ -9976,7 +10393,7 @@ SBX_API size_t sbx_json(const sbx_result *result, char *to, size_t room) {
     sbx_result none;
     sbx__json j;
     if (!r) {
-        sbx__blank(&none);
+        sbx__blank(&none, NULL);
         sbx__refuse(&none, SBX_STEP_CONFIG, EINVAL, "result = NULL: there is none");
         r = &none;
     }
@@ -10011,20 +10428,47 @@ SBX_API size_t sbx_json(const sbx_result *result, char *to, size_t room) {
 
 /* ---- clamp ---- */
 
+/* The stricter one of two limits, of which -1 is none. */
+static long long sbx__stricter(long long a, long long b) {
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+static long long sbx__output_cap(const sbx_config *c) {
+    return c->output_bytes ? c->output_bytes : 1 << 20;
+}
+
+/* error_bytes, behind output_bytes. 0 = both streams share output_bytes: then neither is above
+   that, nor are both together. */
+static void sbx__clamp_error(sbx_config *config, const sbx_config *asked, const sbx_config *top) {
+    long long shared = sbx__output_cap(asked), most = sbx__output_cap(top);
+    long long out = sbx__output_cap(config);
+    long long *err = &config->error_bytes;
+    if (top->error_bytes && *err) {
+        *err = *err < SBX_UNLIMITED ? *err : sbx__stricter(*err, top->error_bytes);
+    } else if (top->error_bytes) { /* unless its share is less anyway */
+        int fits = top->error_bytes < 0 || (shared >= 0 && shared <= top->error_bytes);
+        if (!fits && shared >= SBX_UNLIMITED) *err = top->error_bytes;
+    } else if (*err && *err >= SBX_UNLIMITED && most >= 0) { /* both have to fit into one */
+        if (*err > 0 && *err <= most - out) return;
+        if (*err > 0 && *err < out) config->output_bytes = most - *err;
+        else *err = 0;
+    }
+}
+
 SBX_API void sbx_clamp(sbx_config *config, const sbx_config *ceiling) {
-    sbx_config top;
+    sbx_config top, asked;
     size_t i;
     if (!config || !ceiling) return;
     top = *ceiling;
+    asked = *config;
     for (i = 0; i < SBX__FIELDS; i++) {
         long long *mine = sbx__value(config, i), *most = sbx__value(&top, i);
         long long want = *mine ? *mine : sbx__fields[i].zero;
         long long limit = *most ? *most : sbx__fields[i].zero;
         int grace = sbx__fields[i].offset == offsetof(sbx_config, grace_ms);
-        int error = sbx__fields[i].offset == offsetof(sbx_config, error_bytes);
         if (limit < SBX_UNLIMITED) *mine = limit; /* nonsense: let the run refuse it */
+        else if (mine == &config->error_bytes) sbx__clamp_error(config, &asked, &top);
         else if (grace && limit == SBX_UNLIMITED) *mine = limit; /* there -1 is the least */
-        else if (error && (limit == 0 || (limit > 0 && want == 0))) *mine = limit; /* 0 = shared */
         else if (limit >= 0 && (want > limit || (want == SBX_UNLIMITED && !grace))) *mine = limit;
     }
 

@@ -50,6 +50,8 @@ int main(void) {
     sbx_result result;
 
     sbx_run(&config, &result);
+    for (int i = SBX_STDOUT; i <= SBX_STDERR; i++) /* a last line may lack its newline */
+        if (r.of[i].size > 0) on_output(&r, (sbx_stream)i, "\n", 1);
     printf("lines:   %d\n", r.count);
     printf("verdict: %s\n", sbx_verdict_name(result.verdict));
     printf("message: %s\n", result.message);

@@ -12,7 +12,7 @@ typedef struct {
 } counts;
 
 /* The argument is the host's memory as it was at the call; what ret holds is copied back when the
-   function returns 0. Nothing else it does reaches the host. */
+   function returns 0. Nothing else it does reaches the host, unless by memory that both share. */
 static int count(void *arg, void *ret, size_t ret_size) {
     counts *c = ret;
     const char *s = arg;

@@ -12,7 +12,7 @@
 /* A figure that the system cannot tell is -1. */
 static void show(const sbx_usage *u) {
     printf("\r%.1f s", (double)u->wall_us / 1e6);
-    printf("  CPU %.1f s", (double)u->cpu_us / 1e6);
+    if (u->cpu_us >= 0) printf("  CPU %.1f s", (double)u->cpu_us / 1e6);
     if (u->memory_bytes >= 0) printf("  memory %.0f MiB", (double)u->memory_bytes / MIB);
     printf("  output %lld bytes", u->output_bytes);
     if (u->processes >= 0) printf("  processes %d", u->processes);

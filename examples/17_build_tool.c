@@ -72,6 +72,7 @@ static void build(const char *command) {
             running--;
         }
         if (boxes[i] != NULL && ++running) continue; /* it has begun; there is no result yet */
+        if (((job *)result.user)->size) on_output(result.user, SBX_STDOUT, "\n", 1); /* the rest */
         if (!stopped && result.verdict != SBX_OK) printf("%s\n", result.message);
         if (result.verdict != SBX_OK) stopped = 1;
         ends[result.verdict]++;

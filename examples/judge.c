@@ -1,15 +1,19 @@
 /* judge: a contest judge. Builds what contestants sent in, runs it on every test, says AC or why not.
    Compile: cc -pthread -o run_judge judge.c
-   Usage:   run_judge [--jobs N] [--html FILE] [--no-policy] FOLDER    (try it with the folder judge)
+   Usage:   run_judge [--jobs N] [--html FILE] [--read DIR] [--no-policy] FOLDER
+            (try it with the folder judge)
    Prints a table, which lives while the judge works if stdout is a terminal, and writes a page for
-   a browser if FILE is given.
+   a browser if FILE is given. What runs is under a policy, and finds the programs of the system; for
+   compilers elsewhere (~/.cargo and ~/.rustup, say) there is --read, as often as need be.
 
-   FOLDER/limits        lines "time_ms 1000", "memory_mb 128", "output_kb 64"; all of them optional
+   FOLDER/limits        lines "time_ms 1000", "memory_mb 128", "output_kb 64", "# a comment"; all of
+                        them optional
    FOLDER/tests         NAME.in, and the right answer in NAME.out
    FOLDER/submissions   source text; the name's ending tells the language: c cpp py sh js rs go ...
 
    AC accepted; WA wrong answer; TLE, MLE, OLE too much time, memory, output; RE ended with an error;
-   CE does not compile; -- the judge itself could not (no compiler for this language, say). */
+   CE does not compile; -- not judged: no compiler for this language, say, or one that does not even
+   build an empty program here. */
 #define SBX_IMPLEMENTATION
 #include "sbx.h"
 
@@ -25,7 +29,7 @@
 #include <unistd.h>
 
 typedef struct {
-    char name[64], input_path[1024], answer_path[1024];
+    char name[256], input_path[1200], answer_path[1200];
 } test;
 
 typedef struct {
@@ -37,17 +41,29 @@ typedef struct {
     char note[256]; /* why it is not AC */
 } submission;
 
+typedef struct {
+    char name[16];
+    int works;
+    char why[256]; /* if it does not */
+} language;
+
 static struct { /* what all workers share, under the lock */
     pthread_mutex_t lock;
     test *tests;
     submission *subs;
     int test_count, sub_count, next, done;
     sbx_config limits; /* of a run */
+    const char *read[17]; /* --read, for build and run */
+    language tried[32]; /* those that were looked at more closely */
+    int tried_count;
     int version; /* changes with everything that the table shows */
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static volatile int stopped;
 static void on_signal(int number) { stopped = number; }
+
+static const char usage[] =
+    "usage: judge [--jobs N] [--html FILE] [--read DIR] [--no-policy] FOLDER";
 
 static void die(const char *what, const char *why) {
     fprintf(stderr, "judge: %s: %s\n", what, why);
@@ -86,17 +102,19 @@ static char *slurp(const char *path, size_t *size) {
         n = fread(text + *size, 1, room - *size - 1, file);
     }
     text[*size] = '\0';
+    if (ferror(file)) { /* a directory, say */
+        free(text);
+        text = NULL;
+    }
     fclose(file);
     return text;
 }
 
-static int has_dot(const struct dirent *entry) {
-    const char *dot = strrchr(entry->d_name, '.');
-    return dot != NULL && dot != entry->d_name && dot[1] != '\0';
-}
+static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
 
 static int is_input(const struct dirent *entry) {
-    return has_dot(entry) && strcmp(strrchr(entry->d_name, '.'), ".in") == 0;
+    const char *dot = strrchr(entry->d_name, '.');
+    return is_visible(entry) && dot != NULL && strcmp(dot, ".in") == 0;
 }
 
 static void read_tests(const char *folder) {
@@ -121,13 +139,20 @@ static void read_tests(const char *folder) {
     all.test_count = count;
 }
 
+/* What stands behind the last dot, as sbx_build knows it. "" = nothing does. */
+static const char *language_of(const char *name) {
+    const char *dot = strrchr(name, '.');
+    if (dot == NULL) return "";
+    return strcmp(dot, ".cc") == 0 ? "c++" : dot + 1;
+}
+
 static void read_submissions(const char *folder) {
     char path[760];
     struct dirent **entry;
     int i, count;
 
     snprintf(path, sizeof path, "%s/submissions", folder);
-    count = scandir(path, &entry, has_dot, alphasort);
+    count = scandir(path, &entry, is_visible, alphasort);
     if (count <= 0) die(path, count < 0 ? strerror(errno) : "there is no submission");
     all.subs = calloc((size_t)count, sizeof *all.subs);
     if (all.subs == NULL) die(path, "no memory");
@@ -137,7 +162,7 @@ static void read_submissions(const char *folder) {
         snprintf(s->file, sizeof s->file, "%.120s", name);
         make_plain(s->file);
         snprintf(s->path, sizeof s->path, "%s/%s", path, name);
-        snprintf(s->language, sizeof s->language, "%.15s", strrchr(name, '.') + 1);
+        snprintf(s->language, sizeof s->language, "%.15s", language_of(name));
         s->doing = "waits";
         free(entry[i]);
     }
@@ -145,19 +170,50 @@ static void read_submissions(const char *folder) {
     all.sub_count = count;
 }
 
+/* A number from 1 to 9999999, and nothing behind it; 0 = it is something else. */
+static long long whole_number(const char *text) {
+    size_t n = strspn(text, "0123456789");
+    return n > 0 && n < 8 && text[n] == '\0' ? atoll(text) : 0;
+}
+
+/* One line of the file: a name and a number, or nothing. NULL, or what is wrong with it. */
+static const char *take_limit(char *line, long long *time_ms, long long *memory_mb,
+                              long long *output_kb) {
+    static const char space[] = " \t\r\n";
+    const char *name, *number, *more;
+    long long *to;
+
+    line[strcspn(line, "#")] = '\0';
+    name = strtok(line, space);
+    if (name == NULL) return NULL;
+    number = strtok(NULL, space);
+    more = strtok(NULL, space);
+    to = strcmp(name, "time_ms") == 0     ? time_ms
+         : strcmp(name, "memory_mb") == 0 ? memory_mb
+         : strcmp(name, "output_kb") == 0 ? output_kb
+                                          : NULL;
+    if (to == NULL) return "only time_ms, memory_mb and output_kb are known";
+    if (number == NULL || more != NULL || (*to = whole_number(number)) == 0)
+        return "one whole number is wanted, from 1 to 9999999, without a unit";
+    return NULL;
+}
+
 static void read_limits(const char *folder, int policy) {
-    static const sbx_policy nothing = {.deny_spawn = 1}; /* reads the system, starts nobody */
-    long long time_ms = 1000, memory_mb = 128, output_kb = 64, value;
-    char path[900], word[32];
+    static sbx_policy nothing = {.deny_spawn = 1}; /* reads the system, starts nobody */
+    long long time_ms = 1000, memory_mb = 128, output_kb = 64;
+    char path[900], where[960], line[512];
+    const char *wrong;
     FILE *file;
+    int number = 0;
 
     snprintf(path, sizeof path, "%s/limits", folder);
     file = fopen(path, "r");
-    while (file && fscanf(file, "%31s %lld", word, &value) == 2) {
-        if (strcmp(word, "time_ms") == 0) time_ms = value;
-        else if (strcmp(word, "memory_mb") == 0) memory_mb = value;
-        else if (strcmp(word, "output_kb") == 0) output_kb = value;
-        else die(path, word);
+    if (file == NULL && errno != ENOENT) die(path, strerror(errno));
+    while (file && fgets(line, sizeof line, file)) {
+        snprintf(where, sizeof where, "%s, line %d", path, ++number);
+        if (strlen(line) == sizeof line - 1) die(where, "is too long");
+        wrong = take_limit(line, &time_ms, &memory_mb, &output_kb);
+        if (wrong) die(where, wrong);
     }
     if (file) fclose(file);
     all.limits.cpu_ms = time_ms; /* what counts is CPU time, for others run too, ... */
@@ -166,6 +222,7 @@ static void read_limits(const char *folder, int policy) {
     all.limits.memory_bytes = memory_mb * 1024 * 1024;
     all.limits.output_bytes = output_kb * 1024;
     all.limits.stop = &stopped;
+    nothing.read = all.read;
     if (policy) all.limits.policy = &nothing;
 }
 
@@ -262,10 +319,11 @@ static const char *run_test(submission *s, const sbx_program *program, const tes
     sbx_config config = all.limits;
     sbx_result result;
     size_t input_size = 0, answer_size;
-    char *input = slurp(t->input_path, &input_size), *answer = slurp(t->answer_path, &answer_size);
+    char *input = slurp(t->input_path, &input_size);
+    char *answer = input ? slurp(t->answer_path, &answer_size) : NULL;
     const char *verdict = "--";
 
-    snprintf(note, room, "test %s cannot be read", t->name);
+    snprintf(note, room, "tests/%.150s.%s: %s", t->name, input ? "out" : "in", strerror(errno));
     if (input != NULL && answer != NULL) {
         config.program = program;
         config.name = "it";
@@ -287,15 +345,90 @@ static const char *run_test(submission *s, const sbx_program *program, const tes
     return verdict;
 }
 
-/* Where the compiler's complaint begins. */
+/* Where the compiler's complaint begins: at its first "error:", or at the first line that is not a
+   heading, as go writes it. */
 static const char *first_error(const char *text) {
     const char *error = strstr(text, "error");
-    return error ? error : text;
+
+    while (error && error[5] != ':' && error[5] != '[') error = strstr(error + 1, "error");
+    if (error) return error;
+    while ((*text == '#' || *text == '\n') && strchr(text, '\n')) text = strchr(text, '\n') + 1;
+    return text;
+}
+
+static sbx_verdict build(const char *name, const char *code, size_t size, sbx_program *program,
+                         sbx_result *result) {
+    sbx_config config = {.timeout_ms = 60000,
+                         .memory_bytes = 2LL << 30, /* which sbx_build takes for 4 GiB */
+                         .stop = &stopped};
+    sbx_policy compiling = {.read = all.read}; /* a compiler starts others */
+
+    if (all.limits.policy) config.policy = &compiling;
+    return sbx_build(&config, name, code, size, program, result);
+}
+
+/* A program that does nothing. In most languages that is no text at all. */
+static const char *empty_program(const char *name) {
+    if (strcmp(name, "rs") == 0 || strcmp(name, "rust") == 0) return "fn main() {}\n";
+    if (strcmp(name, "go") == 0) return "package main\nfunc main() {}\n";
+    if (strcmp(name, "java") == 0)
+        return "public class Main { public static void main(String[] a) {} }\n";
+    return *name == 'c' || *name == 'C' ? "int main(void) { return 0; }\n" : ""; /* c, c++, cpp */
+}
+
+/* Does an empty program work in this language? A compiler in somebody's home may be on PATH and yet
+   lack its parts under the policy, which is no fault of the submission. */
+static void try_language(language *l) {
+    const char *code = empty_program(l->name);
+    sbx_config config = all.limits;
+    sbx_program program;
+    sbx_result result;
+
+    if (build(l->name, code, strlen(code), &program, &result) == SBX_OK) {
+        sbx_free(&result);
+        config.program = &program;
+        config.name = "it";
+        sbx_run(&config, &result);
+        sbx_discard(&program);
+    }
+    l->works = result.verdict == SBX_OK || result.verdict == SBX_CANCELLED;
+    snprintf(l->why, sizeof l->why, "not even an empty program works here: %.200s", result.message);
+    sbx_free(&result);
+}
+
+/* The same, once for each language. If two workers ask at the same time, both try. */
+static int language_works(const char *name, char *why, size_t room) {
+    language l = {"", 0, ""};
+    int i;
+
+    pthread_mutex_lock(&all.lock);
+    for (i = 0; i < all.tried_count && strcmp(all.tried[i].name, name) != 0; i++) continue;
+    if (i < all.tried_count) l = all.tried[i];
+    pthread_mutex_unlock(&all.lock);
+    if (l.name[0] == '\0') {
+        snprintf(l.name, sizeof l.name, "%s", name);
+        try_language(&l);
+        pthread_mutex_lock(&all.lock);
+        if (all.tried_count < 32) all.tried[all.tried_count++] = l;
+        pthread_mutex_unlock(&all.lock);
+    }
+    if (!l.works) snprintf(why, room, "%s", l.why);
+    return l.works;
+}
+
+/* What a build that failed means for the submission. */
+static const char *verdict_of_build(const submission *s, const sbx_result *r, char *note,
+                                    size_t room) {
+    const char *error = first_error(r->err.data);
+
+    snprintf(note, room, "%s", r->message);
+    if (r->step != SBX_STEP_BUILD || r->verdict == SBX_CANCELLED) return "--";
+    if (!language_works(s->language, note, room)) return "--";
+    if (*error) snprintf(note, room, "%.*s", (int)strcspn(error, "\n"), error);
+    return "CE";
 }
 
 static void judge(submission *s) {
-    sbx_config config = {.timeout_ms = 60000, .stop = &stopped, .policy = all.limits.policy};
-    sbx_policy compiling = {0}; /* a compiler starts others */
     sbx_program program;
     sbx_result result;
     char note[256] = "";
@@ -303,20 +436,18 @@ static void judge(submission *s) {
     size_t size;
     char *code = slurp(s->path, &size);
 
-    if (code == NULL) {
-        judged(s, "--", "cannot be read");
+    if (code == NULL || s->language[0] == '\0') {
+        judged(s, "--", code ? "the name has no ending that tells the language" : strerror(errno));
+        free(code);
         return;
     }
-    if (config.policy) config.policy = &compiling;
     tell(s, "builds");
-    sbx_build(&config, s->language, code, size, &program, &result);
+    build(s->language, code, size, &program, &result);
     free(code);
     if (result.verdict != SBX_OK) {
-        const char *error = first_error(result.err.data);
-        int failed = result.step == SBX_STEP_BUILD && result.verdict != SBX_CANCELLED;
-        if (failed) snprintf(note, sizeof note, "%.*s", (int)strcspn(error, "\n"), error);
-        judged(s, failed ? "CE" : "--", *note ? note : result.message);
+        verdict = verdict_of_build(s, &result, note, sizeof note);
         sbx_free(&result);
+        judged(s, verdict, note);
         return;
     }
     sbx_free(&result);
@@ -326,6 +457,9 @@ static void judge(submission *s) {
         tell(s, "runs");
     }
     sbx_discard(&program);
+    if (strcmp(verdict, "RE") == 0 && s->passed == 0 &&
+        !language_works(s->language, note, sizeof note))
+        verdict = "--"; /* an interpreter that does not work */
     judged(s, verdict, strcmp(verdict, "AC") == 0 ? "" : note);
 }
 
@@ -508,16 +642,19 @@ int main(int argc, char **argv) {
     const char *folder = NULL, *page = NULL;
     long jobs = sysconf(_SC_NPROCESSORS_ONLN);
     pthread_t threads[64];
-    int policy = 1, started = 0, i;
+    int policy = 1, started = 0, trees = 0, i;
 
     for (i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--jobs") == 0 && argv[i + 1]) jobs = atol(argv[++i]);
+        if (strcmp(argv[i], "--jobs") == 0 && argv[i + 1] && whole_number(argv[i + 1]))
+            jobs = (long)whole_number(argv[++i]);
+        else if (strcmp(argv[i], "--read") == 0 && argv[i + 1] && trees < 16)
+            all.read[trees++] = argv[++i];
         else if (strcmp(argv[i], "--html") == 0 && argv[i + 1]) page = argv[++i];
         else if (strcmp(argv[i], "--no-policy") == 0) policy = 0;
         else if (argv[i][0] != '-' && folder == NULL) folder = argv[i];
-        else die(argv[i], "usage: judge [--jobs N] [--html FILE] [--no-policy] FOLDER");
+        else die(argv[i], usage);
     }
-    if (folder == NULL) die("which folder?", "judge [--jobs N] [--html FILE] [--no-policy] FOLDER");
+    if (folder == NULL) die("which folder?", usage);
     if (policy) system_tools_first();
     read_limits(folder, policy);
     read_tests(folder);

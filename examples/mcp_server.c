@@ -8,7 +8,8 @@
 
    --workspace is the one tree that can be written, and where commands start. --timeout (60) and
    --memory (512) are the most that a call may ask for; without --network there is none. Every call
-   is a thread, so that others go on and a call can be cancelled; its result is the line of sbx_json. */
+   is a thread, so that others go on and a call can be cancelled; its result is the line of sbx_json.
+   When stdin ends, calls that were begun are still answered; SIGTERM ends them. */
 #define SBX_IMPLEMENTATION
 #include "sbx.h"
 
@@ -262,7 +263,46 @@ static int is_text(const json *v, const char *text) {
 
 /* ---- JSON: writing --------------------------------------------------------------------------- */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* stdout, and the calls */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the calls */
+static pthread_mutex_t out_lock = PTHREAD_MUTEX_INITIALIZER; /* stdout; never wait for the other
+                                                                 one under it */
+static struct { /* the message that is being written, in memory first */
+    FILE *file;
+    char *text;
+    size_t size;
+} out;
+
+static volatile int stopped; /* by a signal */
+static volatile int closing; /* nobody waits for answers any more */
+static void on_signal(int number) { stopped = number; }
+
+/* Messages are sent one at a time: what is printed between these two is a line of its own. */
+static FILE *begin_message(void) {
+    pthread_mutex_lock(&out_lock);
+    out.file = open_memstream(&out.text, &out.size);
+    if (out.file == NULL) exit(1);
+    return out.file;
+}
+
+/* A client that does not read makes us wait, but not once we are to end. After poll, so few bytes
+   always find room in a pipe. */
+static void end_message(void) {
+    size_t done = 0;
+
+    fputc('\n', out.file);
+    if (fclose(out.file) != 0) exit(1);
+    while (done < out.size && !stopped && !closing) {
+        struct pollfd p = {1, POLLOUT, 0};
+        size_t left = out.size - done;
+        ssize_t n = 0;
+
+        if (poll(&p, 1, 100) > 0) n = write(1, out.text + done, left < 512 ? left : 512);
+        if (n < 0 && errno != EINTR && errno != EAGAIN) break; /* the client is gone */
+        if (n > 0) done += (size_t)n;
+    }
+    free(out.text);
+    pthread_mutex_unlock(&out_lock);
+}
 
 static void put_text(FILE *to, const char *text, size_t size) {
     size_t i;
@@ -295,19 +335,17 @@ static int copy_id(char *to, size_t room, const json *v) {
 }
 
 static void send_error(const char *id, int code, const char *message) {
-    pthread_mutex_lock(&lock);
-    printf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,\"message\":", id, code);
-    put_text(stdout, message, strlen(message));
-    printf("}}\n");
-    fflush(stdout);
-    pthread_mutex_unlock(&lock);
+    FILE *to = begin_message();
+
+    fprintf(to, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,\"message\":", id, code);
+    put_text(to, message, strlen(message));
+    fputs("}}", to);
+    end_message();
 }
 
 static void send_result(const char *id, const char *result) {
-    pthread_mutex_lock(&lock);
-    printf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n", id, result);
-    fflush(stdout);
-    pthread_mutex_unlock(&lock);
+    fprintf(begin_message(), "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}", id, result);
+    end_message();
 }
 
 /* ---- calls, each in a thread ----------------------------------------------------------------- */
@@ -344,20 +382,20 @@ static int count_output(void *user, sbx_stream stream, const char *data, size_t 
 static void send_answer(call *c, const sbx_result *r) {
     size_t size = sbx_json(r, NULL, 0);
     char *text = malloc(size + 1);
+    FILE *to;
 
     if (text == NULL) {
         send_error(c->id, -32603, "no memory");
         return;
     }
     sbx_json(r, text, size + 1);
-    pthread_mutex_lock(&lock);
-    printf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":",
-           c->id);
-    put_text(stdout, text, size);
-    printf("}],\"structuredContent\":%s,\"isError\":%s}}\n", text,
-           r->verdict == SBX_OK ? "false" : "true");
-    fflush(stdout);
-    pthread_mutex_unlock(&lock);
+    to = begin_message();
+    fprintf(to, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[", c->id);
+    fputs("{\"type\":\"text\",\"text\":", to);
+    put_text(to, text, size);
+    fprintf(to, "}],\"structuredContent\":%s,\"isError\":%s}}", text,
+            r->verdict == SBX_OK ? "false" : "true");
+    end_message();
     free(text);
 }
 
@@ -395,39 +433,56 @@ static void *run_call(void *arg) {
     return NULL;
 }
 
-/* Joins threads that are done; of the others, tells those who asked how it goes. */
-static void look_after_calls(void) {
+static void send_progress(const call *c, long long output) {
+    fprintf(begin_message(),
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
+            "\"progressToken\":%s,\"progress\":%.1f,\"message\":\"%lld bytes of output\"}}",
+            c->token, (double)(c->told - c->started_ms) / 1000, output);
+    end_message();
+}
+
+/* Joins threads that are done; of the others, tells those who asked how it goes. Returns how many
+   are left. */
+static int look_after_calls(void) {
+    int left = 0;
+
     for (int i = 0; i < MAX_CALLS; i++) {
         call *c = &calls[i];
-        int done;
+        int done, stop;
+        long long output;
 
+        if (!c->busy) continue;
         pthread_mutex_lock(&lock);
-        done = c->busy && c->done;
-        if (c->busy && !done && !c->stop && c->token[0] && now_ms() - c->told >= 500) {
-            c->told = now_ms();
-            printf(
-                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
-                "\"progressToken\":%s,\"progress\":%.1f,\"message\":\"%lld bytes of output\"}}\n",
-                c->token, (double)(c->told - c->started_ms) / 1000, c->output);
-            fflush(stdout);
-        }
+        done = c->done;
+        stop = c->stop;
+        output = c->output;
         pthread_mutex_unlock(&lock);
-        if (!done) continue;
-        pthread_join(c->thread, NULL);
-        free(c->line);
-        c->busy = 0;
+        if (done) {
+            pthread_join(c->thread, NULL);
+            free(c->line);
+            c->busy = 0;
+            continue;
+        }
+        left++;
+        if (stop || !c->token[0] || now_ms() - c->told < 500) continue;
+        c->told = now_ms();
+        send_progress(c, output);
     }
+    return left;
 }
 
 /* ---- the protocol ---------------------------------------------------------------------------- */
 
-static const char initialized[] =
+static const char server_info[] =
     "\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"sbx\",\"version\":\"" SBX_VERSION
-    "\"},\"instructions\":\"Runs programs in a sandbox. The programs and libraries of the system "
-    "are "
-    "there, the user's files are not. Each call begins with an empty /tmp%s. %s At most %lld "
-    "seconds "
-    "and %lld MB of memory for a call. In the result, verdict and message say how it ended.\"}";
+    "\"},\"instructions\":\"";
+
+static const char in_sandbox[] =
+    "Runs programs in a sandbox. The programs and libraries of the system are there, the user's "
+    "files are not. Each call begins with an empty /tmp";
+static const char without_policy[] =
+    "Runs programs under limits, but in no sandbox: they can read, change and delete all files "
+    "that the user can, in /tmp as well, and use the network. What they change stays";
 
 #define LIMITS_SCHEMA                                                                              \
     "\"stdin\":{\"type\":\"string\",\"description\":\"what it can read from stdin\"},"             \
@@ -440,32 +495,44 @@ static const char initialized[] =
     "\"required\":[\"verdict\",\"message\",\"exit_code\",\"stdout\",\"stderr\"]}}"
 
 static const char tools[] =
-    "{\"tools\":[{\"name\":\"run_code\",\"description\":\"Builds and runs source text in a "
-    "sandbox. "
-    "Nothing of it is left afterwards.\",\"inputSchema\":{\"type\":\"object\",\"properties\":{"
+    "{\"tools\":[{\"name\":\"run_code\",\"description\":\"Builds and runs source text, under "
+    "limits. "
+    "The text and what was built from it are gone "
+    "afterwards.\",\"inputSchema\":{\"type\":\"object\",\"properties\":{"
     "\"language\":{\"type\":\"string\",\"description\":\"python, javascript, typescript, c, c++, "
     "rust, go, java, sh, bash, perl, ruby or lua\"},\"code\":{\"type\":\"string\"}," LIMITS_SCHEMA
     "\"required\":[\"language\",\"code\"]}," OUTPUT_SCHEMA
-    ",{\"name\":\"run_command\",\"description\":\"Runs a line for /bin/sh in a sandbox.\","
+    ",{\"name\":\"run_command\",\"description\":\"Runs a line for /bin/sh, under limits.\","
     "\"inputSchema\":{\"type\":\"object\",\"properties\":{\"command\":{\"type\":\"string\"}"
     "," LIMITS_SCHEMA "\"required\":[\"command\"]}," OUTPUT_SCHEMA "]}";
 
-static void answer_initialize(const char *id, const json *params) {
-    static const char *const known[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
-    const json *asked = member(params, "protocolVersion");
-    const char *version = known[0]; /* the newest, unless the client has an older one */
-    char result[1200];
-    int n;
+/* The version to speak: the newest that the client can know, else the newest of all. 2025-03-26 is
+   not among them, for it wants batches; its clients know the one before. */
+static const char *choose_version(const json *asked) {
+    static const char *const known[] = {"2025-11-25", "2025-06-18", "2024-11-05"};
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (is_text(asked, known[i])) version = known[i];
-    n = snprintf(result, sizeof result, "{\"protocolVersion\":\"%s\",", version);
-    snprintf(result + n, sizeof result - (size_t)n, initialized,
-             ceiling.cwd ? ", and starts in a workspace where files stay for the next call"
-                         : "; nothing is kept for the next call",
-             !ceiling.policy || ceiling.policy->allow_network ? "The network can be used."
-                                                              : "There is no network.",
-             ceiling.timeout_ms / 1000, ceiling.memory_bytes >> 20);
+        if (asked && asked->type == J_STRING && strcmp(known[i], asked->text) <= 0) return known[i];
+    return known[0];
+}
+
+static void answer_initialize(const char *id, const json *params) {
+    const sbx_policy *policy = ceiling.policy;
+    const char *stays = "; nothing is kept for the next call";
+    char result[1200];
+
+    if (ceiling.cwd) stays = ", and starts in a workspace where files stay for the next call";
+    if (!policy) stays = ceiling.cwd ? ". Each call starts in a workspace" : "";
+    snprintf(
+        result, sizeof result,
+        "{\"protocolVersion\":\"%s\",%s%s%s.%s At most %lld seconds and %lld MB of memory for a "
+        "call. In the result, verdict and message say how it ended.\"}",
+        choose_version(member(params, "protocolVersion")), server_info,
+        policy ? in_sandbox : without_policy, stays,
+        !policy                 ? ""
+        : policy->allow_network ? " The network can be used."
+                                : " There is no network.",
+        ceiling.timeout_ms / 1000, ceiling.memory_bytes >> 20);
     send_result(id, result);
 }
 
@@ -477,42 +544,65 @@ static long long whole_number(const json *v) {
                                             : atoll(v->raw); /* a digit, comma or brace ends it */
 }
 
-/* Takes the arguments of a tool. NULL, or what is wrong with them. */
-static const char *take_arguments(call *c, const json *arguments, int is_code) {
+typedef struct {
+    char text[160];
+} complaint;
+
+/* "timeout_ms: a whole number was expected". The name is the client's: any bytes, any length. */
+static int complain(complaint *to, const json *v, const char *what) {
+    int n = (int)sbx_utf8_prefix(v->name, v->name_size, 60);
+    snprintf(to->text, sizeof to->text, "%.*s: %s", n, v->name, what);
+    return 0;
+}
+
+/* Of a string: it must have no NUL if it becomes an argument or a name. */
+static int take_text(const json *v, const char **text, size_t *size, int any, complaint *wrong) {
+    if (v->type != J_STRING) return complain(wrong, v, "a string was expected");
+    if (!any && memchr(v->text, 0, v->size)) return complain(wrong, v, "has a NUL character in it");
+    *text = v->text;
+    if (size) *size = v->size;
+    return 1;
+}
+
+static int take_number(const json *v, long long *to, int shift, complaint *wrong) {
+    if (whole_number(v) == 0)
+        return complain(wrong, v, "a whole number from 1 to 999999999 was expected");
+    *to = whole_number(v) << shift;
+    return 1;
+}
+
+/* Takes the arguments of a tool; or 0, and what is wrong with them. */
+static int take_arguments(call *c, const json *arguments, int is_code, complaint *wrong) {
     const json *v = arguments ? arguments->first : NULL;
+    const char *missing;
 
     for (; v; v = v->next) {
-        int is_string = v->type == J_STRING;
-        if (is_named(v, "stdin") && is_string) {
-            c->input = v->text;
-            c->input_size = v->size;
-        } else if (is_named(v, is_code ? "code" : "command") && is_string) {
-            if (memchr(v->text, 0, v->size)) return "a NUL character in the text";
-            c->text = v->text;
-            c->text_size = v->size;
-        } else if (is_named(v, "language") && is_code && is_string) {
-            if (memchr(v->text, 0, v->size)) return "a NUL character in the language";
-            c->language = v->text;
-        } else if (is_named(v, "timeout_ms") && whole_number(v)) {
-            c->timeout_ms = whole_number(v);
-        } else if (is_named(v, "memory_mb") && whole_number(v)) {
-            c->memory_bytes = whole_number(v) << 20;
-        } else {
-            return "an argument that the schema does not have, or not of its type";
-        }
+        int good;
+        if (is_named(v, "stdin")) good = take_text(v, &c->input, &c->input_size, 1, wrong);
+        else if (is_named(v, is_code ? "code" : "command"))
+            good = take_text(v, &c->text, &c->text_size, 0, wrong);
+        else if (is_named(v, "language") && is_code)
+            good = take_text(v, &c->language, NULL, 0, wrong);
+        else if (is_named(v, "timeout_ms")) good = take_number(v, &c->timeout_ms, 0, wrong);
+        else if (is_named(v, "memory_mb")) good = take_number(v, &c->memory_bytes, 20, wrong);
+        else good = complain(wrong, v, "there is no such argument");
+        if (!good) return 0;
     }
-    if (c->text == NULL) return is_code ? "code is missing" : "command is missing";
-    return is_code && c->language == NULL ? "language is missing" : NULL;
+    missing = c->text == NULL                  ? (is_code ? "code" : "command")
+              : is_code && c->language == NULL ? "language"
+                                               : NULL;
+    if (missing) snprintf(wrong->text, sizeof wrong->text, "%s: this argument is missing", missing);
+    return missing == NULL;
 }
 
 static void send_tool_error(const char *id, const char *error) {
-    pthread_mutex_lock(&lock);
-    printf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":",
-           id);
-    put_text(stdout, error, strlen(error));
-    printf("}],\"isError\":true}}\n");
-    fflush(stdout);
-    pthread_mutex_unlock(&lock);
+    FILE *to = begin_message();
+
+    fprintf(to, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[", id);
+    fputs("{\"type\":\"text\",\"text\":", to);
+    put_text(to, error, strlen(error));
+    fputs("}],\"isError\":true}}", to);
+    end_message();
 }
 
 /* Starts a tool. Returns 1 if the line is the call's from now on. */
@@ -520,7 +610,7 @@ static int start_call(const char *id, const json *params, char *line) {
     const json *name = member(params, "name"), *arguments = member(params, "arguments");
     const json *token = member(member(params, "_meta"), "progressToken");
     int is_code = is_text(name, "run_code"), i = 0;
-    const char *error;
+    complaint wrong;
     call *c;
 
     if (!is_code && !is_text(name, "run_command"))
@@ -533,8 +623,7 @@ static int start_call(const char *id, const json *params, char *line) {
     memset(c, 0, sizeof *c);
     c->timeout_ms = SBX_UNLIMITED; /* as much as the ceiling allows */
     c->memory_bytes = SBX_UNLIMITED;
-    error = take_arguments(c, arguments, is_code);
-    if (error) return send_tool_error(id, error), 0;
+    if (!take_arguments(c, arguments, is_code, &wrong)) return send_tool_error(id, wrong.text), 0;
     snprintf(c->id, sizeof c->id, "%s", id);
     if (!copy_id(c->token, sizeof c->token, token)) c->token[0] = '\0';
     c->started_ms = c->told = now_ms();
@@ -576,22 +665,33 @@ static int in_use(const char *id) {
     return 0;
 }
 
+/* NULL, or what makes this no request. */
+static const char *check_message(const json *message) {
+    const json *method = member(message, "method"), *params = member(message, "params");
+
+    if (message->type != J_OBJECT) return "not an object; there are no batches here";
+    if (!is_text(member(message, "jsonrpc"), "2.0")) return "jsonrpc: \"2.0\" was expected";
+    if (!method || method->type != J_STRING) return "method: a string was expected";
+    return params && params->type != J_OBJECT ? "params: an object was expected" : NULL;
+}
+
 /* One line from the client. Returns 1 if a call keeps it. */
 static int take_line(char *line, size_t size) {
     static json values[MAX_VALUES];
     const char *error;
     char id[ID_ROOM];
     const json *message = read_json(line, size, values, &error), *method, *params;
+    int has_id;
 
     if (message == NULL) return send_error("null", -32700, error), 0;
+    has_id = copy_id(id, sizeof id, member(message, "id"));
+    error = check_message(message);
+    if (error) return send_error(has_id ? id : "null", -32600, error), 0;
     method = member(message, "method");
     params = member(message, "params");
-    if (!is_text(member(message, "jsonrpc"), "2.0") || !method || method->type != J_STRING ||
-        (params && params->type != J_OBJECT))
-        return send_error("null", -32600, "not a JSON-RPC 2.0 request"), 0;
     if (member(message, "id") == NULL) return take_notification(method, params), 0;
-    if (!copy_id(id, sizeof id, member(message, "id")))
-        return send_error("null", -32600, "the id has to be a short string or a number"), 0;
+    if (!has_id)
+        return send_error("null", -32600, "id: a short string or a number was expected"), 0;
     if (in_use(id)) return send_error(id, -32600, "this id is in use"), 0;
     if (is_text(method, "initialize")) answer_initialize(id, params);
     else if (is_text(method, "ping")) send_result(id, "{}");
@@ -628,8 +728,15 @@ static void add_byte(line_buffer *b, char c) {
     if (b->size > MAX_MESSAGE) b->skipping = 1;
 }
 
-static volatile int stopped;
-static void on_signal(int number) { stopped = number; }
+/* Nothing more will be asked. What was is answered, as long as somebody can read it; every call ends
+   by its own limit of time. */
+static void answer_the_rest(void) {
+    long long end = now_ms() + ceiling.timeout_ms + ceiling.grace_ms + 5000;
+    struct pollfd p = {1, 0, 0}; /* tells whether there is still a reader */
+
+    while (look_after_calls() > 0 && !stopped && now_ms() < end)
+        if (poll(&p, 1, 50) > 0) break;
+}
 
 static void serve(void) {
     line_buffer b = {NULL, 0, 0, 0};
@@ -647,7 +754,10 @@ static void serve(void) {
         }
         look_after_calls();
     }
-    for (int i = 0; i < MAX_CALLS; i++) stop_call(&calls[i]); /* nobody waits for an answer now */
+    if (b.data && b.size > 0 && !stopped) add_byte(&b, '\n'); /* the last line may lack it */
+    answer_the_rest();
+    closing = 1;
+    for (int i = 0; i < MAX_CALLS; i++) stop_call(&calls[i]);
     for (int i = 0; i < MAX_CALLS; i++)
         if (calls[i].busy) pthread_join(calls[i].thread, NULL), free(calls[i].line);
     free(b.data);
@@ -670,6 +780,15 @@ static const char usage[] =
     "[--no-policy]\n"
     "A tool server (Model Context Protocol) on stdin and stdout, to be started by a client.\n";
 
+/* The value of an option: a number from 1 to 999999999, and nothing behind it. */
+static long long option_number(const char *option, const char *value, const char *wanted) {
+    size_t n = strspn(value, "0123456789");
+
+    if (n > 0 && n < 10 && value[n] == '\0' && atoll(value) > 0) return atoll(value);
+    fprintf(stderr, "mcp_server: %s %s: %s\n", option, value, wanted);
+    exit(2);
+}
+
 int main(int argc, char **argv) {
     static sbx_policy policy;
     static const char *write_trees[] = {NULL, NULL};
@@ -688,11 +807,15 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--no-policy") == 0) ceiling.policy = NULL;
         else if (value == NULL) wrong = argv[i];
         else if (strcmp(argv[i], "--workspace") == 0) ceiling.cwd = write_trees[0] = argv[++i];
-        else if (strcmp(argv[i], "--timeout") == 0) ceiling.timeout_ms = atoll(argv[++i]) * 1000;
-        else if (strcmp(argv[i], "--memory") == 0) ceiling.memory_bytes = atoll(argv[++i]) << 20;
+        else if (strcmp(argv[i], "--timeout") == 0)
+            ceiling.timeout_ms =
+                1000 * option_number(argv[i++], value, "is no whole number of seconds");
+        else if (strcmp(argv[i], "--memory") == 0)
+            ceiling.memory_bytes = option_number(argv[i++], value, "is no whole number of MB")
+                                   << 20;
         else wrong = argv[i];
     }
-    if (wrong || ceiling.timeout_ms <= 0 || ceiling.memory_bytes <= 0) {
+    if (wrong) {
         fputs(usage, stderr);
         return 2;
     }

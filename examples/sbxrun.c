@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
 #include <pwd.h>
@@ -16,6 +17,7 @@
 #include <strings.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,13 +30,14 @@ static const char help[] =
 "\n"
 "Limits (only those that you give; \"none\" takes one back)\n"
 "  --timeout TIME      seconds on the clock: 2s, 500ms, 1.5m, 1h; 5 is 5s\n"
-"  --grace TIME        time to clean up, from SIGTERM to SIGKILL (3s)\n"
+"  --grace TIME        time to clean up, from SIGTERM to SIGKILL (3s); 0 is none\n"
 "  --cpu TIME          CPU time of all its processes together\n"
 "  --memory SIZE       memory of all its processes together: 64M, 1.5G, 500K\n"
 "  --output SIZE       bytes written to stdout and stderr together\n"
 "  --file-size SIZE    size of any file that it writes\n"
-"  --files N           open files of each process\n"
-"  --processes N       processes and threads at the same time (root: with --user)\n"
+"  --files N           open files of each process; one more cannot be opened\n"
+"  --processes N       processes and threads at the same time; one more cannot be\n"
+"                      started (root: only with --user)\n"
 "\n"
 "What it may touch (Linux)\n"
 "  --policy            it sees the system's programs and libraries, and an empty\n"
@@ -45,7 +48,7 @@ static const char help[] =
 "\n"
 "How it runs\n"
 "  --env NAME=VALUE    set a variable; NAME alone copies it. Others are not set,\n"
-"                      but for PATH\n"
+"                      but for PATH. Of two with the same name the last counts\n"
 "  --inherit-env       copy all variables\n"
 "  --cwd DIR           start in this directory\n"
 "  --user NAME         as this user, or USER:GROUP, or numbers; only for root\n"
@@ -55,25 +58,38 @@ static const char help[] =
 "What sbxrun prints\n"
 "  --stats             a line on stderr at the end: verdict, time, memory, output\n"
 "  --json              only the result, as a line of JSON on stdout; what the\n"
-"                      program wrote is in it (up to 1 MiB, or --output)\n"
+"                      program wrote is in it: without --output, of more than\n"
+"                      1 MiB the first half and the last half of a MiB\n"
 "  --json=FILE         the result into a file; output is passed on as usual\n"
-"  --quiet             sbxrun itself prints nothing, whatever happens\n"
+"  --quiet             sbxrun itself prints nothing, unless an option is wrong or\n"
+"                      the JSON cannot be written\n"
 "  --direct            the program gets this terminal (and TERM), not a pipe:\n"
-"                      for colours and editors. Not with --output or --json\n"
+"                      for colours and editors. Not with --output or --json.\n"
+"                      It cannot open /dev/tty, as programs do to ask for a\n"
+"                      password\n"
 "  --help, --version\n"
-"\n"
+"\n";
+
+static const char more_help[] = /* apart, for C99 promises 4095 characters */
 "Output is passed on as it comes. If the program exits by itself, sbxrun says\n"
 "nothing; otherwise a line on stderr says what happened. On a terminal a status\n"
 "line shows time, CPU, memory and output of a program that runs for longer than a\n"
 "second. Ctrl-C, SIGTERM and SIGHUP stop the program; a second one kills it.\n"
 "However it ends, the processes that it started end with it.\n"
 "\n"
+"In the background, with & in a shell, the program does not get the terminal as\n"
+"its stdin, but /dev/null. Ctrl-Z stops it too; its time limit goes on. If it has\n"
+"the terminal, it goes on when it is in the foreground again (fg), not before.\n"
+"\n"
 "Exit status, as that of timeout(1):\n"
-"  124    a limit was passed, or --policy ended it: see the line on stderr\n"
-"  125    sbxrun could not do what was asked for: nothing ran\n"
+"  124    a limit was passed: see the line on stderr. (--files and --processes\n"
+"         make calls fail; what comes of it is up to the program)\n"
+"  125    sbxrun could not do what was asked for, and says why: nothing ran, or\n"
+"         the output or the JSON could not be written (a full disk, say)\n"
 "  126    the program cannot be executed, or the source text does not compile\n"
 "  127    there is no such program\n"
-"  128+N  signal N ended the program, or made sbxrun stop it\n"
+"  128+N  signal N ended the program, or made sbxrun stop it. 141 (SIGPIPE) also\n"
+"         if nobody reads the output any more\n"
 "  else   the program's own\n"
 "\n"
 "Examples\n"
@@ -135,6 +151,10 @@ static long long number(const char *name, const char *text, const unit *u, const
     while (u->name && strcasecmp(u->name, text + digits) != 0) u++;
     if (end != text + digits || u->name == NULL) fail_value(name, text, wanted);
     value *= u->factor;
+    if (strcmp(name, "grace") == 0 && value < 1) {
+        if (value > 0) fail_value(name, text, "is too little; 0 is no time at all");
+        return SBX_UNLIMITED; /* which for grace_ms means: kill at once */
+    }
     if (value < 1) fail_value(name, text, "is too little; \"none\" is no limit");
     if (value > 1e15) fail_value(name, text, "is too much; \"none\" is no limit");
     return (long long)value;
@@ -203,10 +223,26 @@ static void set_user(options *o, const char *value) {
     o->config.gid = (unsigned)gid;
 }
 
+/* The place of the variable "NAME=VALUE" or "NAME" in the list, or that behind the last one. */
+static int find_variable(const options *o, const char *text) {
+    size_t n = strcspn(text, "=");
+    int i = 0;
+
+    while (i < o->envs && (strncmp(o->env[i], text, n) != 0 || !strchr("=", o->env[i][n]))) i++;
+    return i;
+}
+
+static void set_variable(options *o, const char *text) {
+    int i = find_variable(o, text);
+
+    o->env[i] = text;
+    if (i == o->envs) o->envs++;
+}
+
 /* The other options with a value. A value of NULL asks whether there is such an option. */
 static int set_text(options *o, const char *name, const char *value) {
     if (strcmp(name, "env") == 0) {
-        if (value) o->env[o->envs++] = value;
+        if (value) set_variable(o, value);
     } else if (strcmp(name, "read") == 0) {
         if (value) o->read[o->reads++] = value;
     } else if (strcmp(name, "write") == 0) {
@@ -223,16 +259,15 @@ static int set_text(options *o, const char *name, const char *value) {
     return 1;
 }
 
+static void print_and_exit(const char *text, const char *more) {
+    if (printf("%s%s", text, more) < 0 || fflush(stdout) != 0) fail("stdout: ", strerror(errno));
+    exit(0);
+}
+
 /* Those without. */
 static int set_flag(options *o, const char *name) {
-    if (strcmp(name, "help") == 0) {
-        fputs(help, stdout);
-        exit(0);
-    }
-    if (strcmp(name, "version") == 0) {
-        puts("sbxrun " SBX_VERSION);
-        exit(0);
-    }
+    if (strcmp(name, "help") == 0) print_and_exit(help, more_help);
+    if (strcmp(name, "version") == 0) print_and_exit("sbxrun " SBX_VERSION, "\n");
     if (strcmp(name, "policy") == 0) o->config.policy = &o->policy;
     else if (strcmp(name, "network") == 0) o->policy.allow_network = 1;
     else if (strcmp(name, "inherit-env") == 0) o->config.inherit_env = 1;
@@ -258,11 +293,7 @@ static void system_tools_first(void) {
 
 /* As it is here, unless --env says otherwise. */
 static void copy_variable(options *o, const char *name) {
-    size_t n = strlen(name);
-
-    for (int i = 0; i < o->envs; i++)
-        if (strncmp(o->env[i], name, n) == 0 && o->env[i][n] == '=') return;
-    o->env[o->envs++] = name;
+    if (find_variable(o, name) == o->envs) set_variable(o, name);
 }
 
 static void finish_options(options *o, char **rest) {
@@ -283,7 +314,8 @@ static void finish_options(options *o, char **rest) {
     if (o->json && !o->json_file) fail_value("json", o->json, strerror(errno));
     if (o->language && c->policy) system_tools_first();
     if (c->timeout_ms == 0) c->timeout_ms = SBX_UNLIMITED;
-    if (c->output_bytes == 0 && (o->json == NULL || *o->json)) c->output_bytes = SBX_UNLIMITED;
+    if (c->output_bytes == 0 && o->json && !*o->json) c->truncate_output = SBX_KEEP_ENDS;
+    else if (c->output_bytes == 0) c->output_bytes = SBX_UNLIMITED;
 }
 
 static void parse(options *o, int argc, char **argv) {
@@ -328,11 +360,14 @@ static void on_signal(int number) {
     stopped = number;
 }
 
+static volatile int pausing; /* Ctrl-Z */
+static void on_pause(int number) { pausing = number; }
+
 typedef struct {
-    const sbx_config *config;
     int on, shown; /* is there a terminal; is the status line on it */
     int inside_line; /* the program is in the middle of a line: no place for a status */
-    int broken; /* nobody reads our output any more */
+    int broken, broken_fd; /* errno of a write that failed, EPIPE = nobody reads; and where */
+    int has_terminal; /* the program can read it */
     long long deadline;
 } screen;
 
@@ -363,13 +398,46 @@ static int has_audience(void) {
     return isatty(2) && (isatty(0) || getpgid(getppid()) != getpgrp());
 }
 
+/* Is it another job that the shell shows now? The program is in a session of its own, where the
+   kernel keeps nobody from the terminal; so we have to. */
+static int in_background(int fd) {
+    pid_t front = tcgetpgrp(fd); /* -1 = this is no terminal, or not ours */
+    return front != -1 && front != getpgrp();
+}
+
+static int is_over(const screen *s) { return stopped || (s->deadline && now_ms() >= s->deadline); }
+
+/* Stops this process as the signal does by itself; returns when it is continued. */
+static void stop_here(int number) {
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* After Ctrl-Z: first the program stops, then we do. Where the shell continues us in the background,
+   and the program might read what is typed for others, both stop again, as any job that reads. */
+static void pause_together(screen *s) {
+    struct timespec pause = {0, 50000000};
+
+    if (!pausing) return;
+    clear_status(s);
+    if (the_box) sbx_signal(the_box, SIGSTOP);
+    stop_here(SIGTSTP);
+    while (s->has_terminal && in_background(0) && !is_over(s)) {
+        stop_here(SIGTTIN);
+        nanosleep(&pause, NULL); /* for a job that no shell looks after: it cannot stop */
+    }
+    pausing = 0;
+    signal(SIGTSTP, on_pause);
+    if (the_box) sbx_signal(the_box, SIGCONT);
+}
+
 static void show_status(screen *s, sbx *box) {
     char memory[32], output[32], text[160], left[64] = "";
     struct winsize size = {0, 80, 0, 0};
     sbx_usage u;
 
     sbx_get_usage(box, &u);
-    if (!s->on || s->inside_line || u.wall_us < 1000000) return;
+    if (!s->on || s->inside_line || u.wall_us < 1000000 || in_background(2)) return;
     if (stopped) snprintf(left, sizeof left, ", stopping; once more kills it");
     else if (s->deadline)
         snprintf(left, sizeof left, ", %lld s left", (s->deadline - now_ms() + 999) / 1000);
@@ -389,12 +457,16 @@ static int on_output(void *user, sbx_stream stream, const char *data, size_t siz
 
     clear_status(s);
     if (size > 0) s->inside_line = data[size - 1] != '\n' && isatty(fd);
-    while (size > 0 && !stopped && (s->deadline == 0 || now_ms() < s->deadline)) {
+    while (size > 0 && !is_over(s)) {
         struct pollfd p = {fd, POLLOUT, 0};
         ssize_t n = 0;
 
+        pause_together(s);
         if (poll(&p, 1, 50) > 0) n = write(fd, data, size < 4096 ? size : 4096);
-        if (n < 0 && errno != EINTR && errno != EAGAIN) return s->broken = 1;
+        if (n < 0 && errno != EINTR && errno != EAGAIN) {
+            s->broken_fd = fd;
+            return s->broken = errno;
+        }
         if (n < 0) n = 0;
         data += n;
         size -= (size_t)n;
@@ -428,6 +500,7 @@ static int build(const options *o, sbx_program *program, sbx_result *result) {
 
     config.argv = NULL;
     config.output_bytes = 0;
+    config.truncate_output = SBX_KEEP_ENDS; /* of what the compiler says */
     config.stop = &stopped;
     sbx_build(&config, o->language, code, size, program, result);
     free(code);
@@ -446,9 +519,10 @@ static void share_limits(options *o, const sbx_result *build) {
 }
 
 static void connect_streams(const options *o, sbx_config *c) {
+    int taken = o->file && strcmp(o->file, "-") == 0; /* stdin was the source text */
     struct stat out, err;
 
-    c->in = o->file && strcmp(o->file, "-") == 0 ? SBX_DISCARD : SBX_INHERIT;
+    c->in = taken || in_background(0) ? SBX_DISCARD : SBX_INHERIT;
     if (o->direct) {
         c->out = c->err = SBX_INHERIT;
     } else if (o->json == NULL || *o->json) {
@@ -460,28 +534,57 @@ static void connect_streams(const options *o, sbx_config *c) {
     }
 }
 
+/* A signal that is ignored, as under nohup, stays so. */
+static void handle(int number, void (*handler)(int)) {
+    if (signal(number, handler) == SIG_IGN) signal(number, SIG_IGN);
+}
+
 static void run(const options *o, screen *s, const sbx_program *program, sbx_result *result) {
     sbx_config c = o->config;
     sbx *box;
 
     connect_streams(o, &c);
+    s->has_terminal = c.in == SBX_INHERIT && isatty(0);
     c.program = program;
     c.user = s;
     c.stop = &stopped;
     s->on = has_audience() && !o->quiet && !o->direct;
     if (c.timeout_ms > 0) s->deadline = now_ms() + c.timeout_ms;
+    handle(SIGTSTP, on_pause); /* not for the build before: that reads no terminal */
     the_box = box = sbx_start(&c, result);
     if (box == NULL) return;
-    while (!sbx_poll(box, s->on ? 200 : SBX_UNLIMITED)) show_status(s, box);
+    while (!sbx_poll(box, 200)) {
+        pause_together(s);
+        show_status(s, box);
+    }
     clear_status(s);
     the_box = NULL; /* from here on the handler keeps away from it */
     sbx_finish(box, result);
 }
 
+/* The same, and a program that did not end by itself leaves the terminal as it was: not raw, and
+   not without an echo. */
+static void run_on_terminal(const options *o, screen *s, const sbx_program *program,
+                            sbx_result *result) {
+    struct termios before;
+    int fd = 0;
+
+    while (fd <= 2 && tcgetattr(fd, &before) != 0) fd++;
+    run(o, s, program, result);
+    if (fd > 2 || in_background(fd)) return;
+    if (result->verdict != SBX_OK && result->verdict != SBX_EXITED)
+        tcsetattr(fd, TCSADRAIN, &before);
+}
+
 static void report(const options *o, const screen *s, const sbx_result *r) {
     char memory[32], output[32];
 
-    if (o->quiet || s->broken) return;
+    if (o->quiet || s->broken == EPIPE) return;
+    if (s->broken) {
+        fprintf(stderr, "sbxrun: %s cannot be written: %s. The program was stopped\n",
+                s->broken_fd == 1 ? "stdout" : "stderr", strerror(s->broken));
+        return;
+    }
     if (r->step == SBX_STEP_BUILD) fputs(r->err.data, stderr);
     if (!o->stats && (r->verdict == SBX_OK || r->verdict == SBX_EXITED) && !r->step) return;
     if (s->inside_line) fputc('\n', stderr);
@@ -502,14 +605,18 @@ static void report_json(const options *o, const sbx_result *r) {
 
     if (text == NULL) fail("no memory", "");
     sbx_json(r, text, size + 1);
-    fprintf(o->json_file, "%s\n", text);
-    if (fflush(o->json_file) != 0) fail_value("json", o->json, strerror(errno));
+    errno = 0;
+    if (fprintf(o->json_file, "%s\n", text) < 0 || fflush(o->json_file) != 0) {
+        if (errno == EPIPE && !*o->json) exit(128 + SIGPIPE);
+        fail_value("json", *o->json ? o->json : "(stdout)", strerror(errno));
+    }
     free(text);
 }
 
 static int exit_status(const screen *s, const sbx_result *r) {
     int built = r->step != SBX_STEP_BUILD; /* else it was the compiler */
 
+    if (s->broken && s->broken != EPIPE) return 125;
     switch (r->verdict) {
     case SBX_OK: return 0;
     case SBX_EXITED: return built ? r->exit_code : 126;
@@ -521,8 +628,18 @@ static int exit_status(const screen *s, const sbx_result *r) {
         return r->sys_errno == ENOENT || r->sys_errno == ENOTDIR ? 127 : 126;
     case SBX_LOST:
     case SBX_NO_RESULT: return 125;
-    default: return 124; /* a limit, or the policy */
+    default: return 124; /* a limit */
     }
+}
+
+/* Where the shell closed one of 0, 1 and 2 (>&-), a file that is opened later would get its number,
+   and the program's output. */
+static void open_standard_streams(void) {
+    int fd;
+
+    do fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= 2);
+    if (fd >= 0) close(fd);
 }
 
 int main(int argc, char **argv) {
@@ -533,16 +650,16 @@ int main(int argc, char **argv) {
     sbx_result result;
     int status;
 
+    open_standard_streams();
     parse(&o, argc, argv);
     signal(SIGPIPE, SIG_IGN);
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-        if (signal(signals[i], on_signal) == SIG_IGN) signal(signals[i], SIG_IGN); /* nohup */
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) handle(signals[i], on_signal);
     if (o.language == NULL) {
-        run(&o, &s, NULL, &result);
+        run_on_terminal(&o, &s, NULL, &result);
     } else if (build(&o, &program, &result)) {
         share_limits(&o, &result);
         sbx_free(&result);
-        run(&o, &s, &program, &result);
+        run_on_terminal(&o, &s, &program, &result);
         sbx_discard(&program);
     }
     if (o.json) report_json(&o, &result);

@@ -375,11 +375,232 @@ static int net_undumpable(int argc, char **argv) {
     return run_mode(argc, argv);
 }
 
+#ifdef __linux__
+/* Takes pid 1 of its tree the right to watch descriptors, then stays. */
+static int net_blind(int argc, char **argv) {
+    struct rlimit none = {0, 0};
+    (void)argc, (void)argv;
+    if (syscall(SYS_prlimit64, 1, RLIMIT_NOFILE, &none, NULL) != 0) return 90;
+    if (orphan()) _exit(0); /* its end makes pid 1 look up */
+    sleep_ms(14000);
+    return 0;
+}
+
+/* Stops the clocks that it owns, and burns MS in children of 6 ms that nobody waits for. */
+static int net_stop_clock(int argc, char **argv) {
+    long long ms = number(argc, argv, 0, 1000), done;
+    char byte;
+    int line[2];
+    prctl(31, 0, 0, 0, 0); /* PR_TASK_PERF_EVENTS_DISABLE */
+    signal(SIGCHLD, SIG_IGN);
+    for (done = 0; done < ms; done += 6) {
+        if (pipe(line) != 0) return 91;
+        if (spawn() == 0) {
+            burn("user", 6);
+            _exit(0);
+        }
+        close(line[1]);
+        if (read(line[0], &byte, 1) != 0) return 92;
+        close(line[0]);
+    }
+    return 0;
+}
+
+static int touch_as_twin(void *arg) {
+    const long long *much = (const long long *)arg;
+    touch_memory(much[0], MAP_PRIVATE);
+    sleep_ms(much[1]);
+    return 0;
+}
+
+/* MB that a child touches for MS in its parent's own memory. */
+static int net_twin(int argc, char **argv) {
+    static char stack[65536];
+    long long much[2];
+    pid_t pid;
+    much[0] = number(argc, argv, 0, 1);
+    much[1] = number(argc, argv, 1, 30);
+    if (much[0] > 512) return 96;
+    pid = clone(touch_as_twin, stack + sizeof stack, CLONE_VM | SIGCHLD, much);
+    return pid > 0 && waitpid(pid, NULL, 0) == pid ? 0 : 91;
+}
+
+/* MB one after the other, with a pause of MS behind each. */
+static void touch_slowly(long long mb, long long ms) {
+    while (mb-- > 0 && touch_memory(1, MAP_PRIVATE) == 0) sleep_ms(ms);
+}
+
+/* In its parent's memory: many page faults of its own, then what is left of LIMIT, then MORE. */
+static int grow_as_twin(void *arg) {
+    const long long *much = (const long long *)arg;
+    char *block = (char *)map(1 << 20, MAP_PRIVATE);
+    long long i;
+    sleep_ms(150); /* until they were taken for one */
+    for (i = 0; block && i < much[0] * 3 / 2; i++) {
+        memset(block, 1, 1 << 20);
+        madvise(block, 1 << 20, MADV_DONTNEED);
+    }
+    sleep_ms(50);
+    touch_slowly(much[0] * 37 / 100, 6);
+    sleep_ms(100);
+    touch_slowly(much[1], 1);
+    sleep_ms(500);
+    _exit(0);
+}
+
+/* LIMIT and MORE, in MB: 60 % of LIMIT in a child, then the rest and MORE in a child of that, which
+   has its memory. */
+static int net_mutual(int argc, char **argv) {
+    static char stack[65536];
+    long long much[2], mb;
+    pid_t pid, twin;
+    much[0] = number(argc, argv, 0, 60);
+    much[1] = number(argc, argv, 1, 100);
+    mb = much[0] * 80 / 100;
+    if (much[0] > 512 || much[1] > 512) return 96;
+    pid = spawn();
+    if (pid == 0) {
+        char *block = (char *)map((size_t)mb << 20, MAP_PRIVATE);
+        long long i;
+        for (i = 0; block && i < mb; i++) {
+            memset(block + (i << 20), 1, 1 << 20);
+            sleep_ms(3);
+        }
+        sleep_ms(60);
+        if (block) munmap(block, (size_t)(much[0] * 20 / 100) << 20);
+        sleep_ms(60);
+        twin = clone(grow_as_twin, stack + sizeof stack, CLONE_VM | SIGCHLD, much);
+        _exit(block && twin > 0 && waitpid(twin, NULL, 0) == twin ? 0 : 91);
+    }
+    return pid > 0 && waitpid(pid, NULL, 0) == pid ? 0 : 91;
+}
+
+static volatile int *thread_word; /* shared: its number, that it may end, that it was traced */
+
+static void *thread_that_ends(void *arg) {
+    thread_word[0] = (int)syscall(SYS_gettid);
+    while (!thread_word[1]) sleep_ms(1);
+    syscall(SYS_exit, 0);
+    return arg;
+}
+
+static void *thread_that_grows(void *arg) {
+    const long long *much = (const long long *)arg;
+    while (!thread_word[2]) sleep_ms(1);
+    sleep_ms(100);
+    touch_slowly(much[0], 2);
+    sleep_ms(much[1]);
+    _exit(0);
+}
+
+/* MB for MS in a process of which two threads have ended. */
+static int net_dead_thread(int argc, char **argv) {
+    static long long much[2];
+    pthread_t thread;
+    pid_t pid;
+    much[0] = number(argc, argv, 0, 1);
+    much[1] = number(argc, argv, 1, 1000);
+    thread_word = (volatile int *)map(4096, MAP_SHARED);
+    if (!thread_word || much[0] > 512) return 96;
+    pid = spawn();
+    if (pid == 0) {
+        if (pthread_create(&thread, NULL, thread_that_ends, NULL) != 0) _exit(91);
+        while (!thread_word[0]) sleep_ms(1);
+        if (pthread_create(&thread, NULL, thread_that_grows, much) != 0) _exit(92);
+        syscall(SYS_exit, 0);
+    }
+    while (pid > 0 && !thread_word[0]) sleep_ms(1);
+    if (ptrace(PTRACE_SEIZE, thread_word[0], NULL, NULL) != 0) {
+        say("untraced\n");
+        kill(pid, SIGKILL);
+        return 0;
+    }
+    thread_word[1] = 1;
+    sleep_ms(50);
+    thread_word[2] = 1;
+    waitpid(pid, NULL, 0);
+    return 0;
+}
+
+static int twin_of_a_twin(void *arg) {
+    static char stack[65536];
+    long long *much = (long long *)arg;
+    pid_t pid;
+    if (much[0]-- <= 0) {
+        sleep_ms(much[1]);
+        return 0;
+    }
+    pid = clone(twin_of_a_twin, stack + sizeof stack / 3 * (size_t)(much[0] + 1),
+                CLONE_VM | SIGCHLD, much);
+    return pid > 0 && waitpid(pid, NULL, 0) == pid ? 0 : 91;
+}
+
+/* MB for MS in a process, its child and its grandchild, which all have one memory. */
+static int net_triplets(int argc, char **argv) {
+    long long much[2];
+    much[0] = 2;
+    much[1] = number(argc, argv, 1, 300);
+    if (number(argc, argv, 0, 1) > 512 || touch_memory(number(argc, argv, 0, 1), MAP_PRIVATE) != 0)
+        return 96;
+    return twin_of_a_twin(much);
+}
+
+static void *thread_with_a_child(void *arg) {
+    pid_t pid = spawn();
+    if (pid == 0) {
+        char byte;
+        _exit(read(0, &byte, 1) != 0); /* until the input ends */
+    }
+    waitpid(pid, NULL, 0);
+    return arg;
+}
+
+/* Another thread than the first one has a child; both stay until the input ends. */
+static int net_thread_child(int argc, char **argv) {
+    pthread_t thread;
+    (void)argc, (void)argv;
+    if (pthread_create(&thread, NULL, thread_with_a_child, NULL) != 0) return 91;
+    return pthread_join(thread, NULL) != 0;
+}
+
+/* MB of shared memory for MS, beside so many TABLES of pages that hold nothing. */
+static int net_tables(int argc, char **argv) {
+    size_t tables = (size_t)number(argc, argv, 1, 1), space = tables << 21, at;
+    char *sparse = (char *)mmap(NULL, space, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                                -1, 0);
+    volatile char sum = 0;
+    if (tables > 20000 || number(argc, argv, 0, 1) > 512 || sparse == (char *)MAP_FAILED) return 96;
+    madvise(sparse, space, 15); /* MADV_NOHUGEPAGE */
+    for (at = 0; at < space; at += 2u << 20) sum = (char)(sum + sparse[at]);
+    if (touch_memory(number(argc, argv, 0, 1), MAP_SHARED) != 0) return 1;
+    sleep_ms(number(argc, argv, 2, 1000));
+    return 0;
+}
+
+/* Can it find a key in the session of who started it? */
+static int net_keys(int argc, char **argv) {
+    const char *name = word(argc, argv, 0, "none");
+    say(syscall(SYS_keyctl, 10L, -3L, "user", name, 0L) >= 0 ? "found\n" : "none\n");
+    return 0;
+}
+#endif
+
 static const struct net_act {
     const char *name;
     int (*run)(int argc, char **argv);
 } net_acts[] = {
     {"named", net_named},
+#ifdef __linux__
+    {"blind", net_blind},
+    {"stop_clock", net_stop_clock},
+    {"twin", net_twin},
+    {"mutual", net_mutual},
+    {"triplets", net_triplets},
+    {"dead_thread", net_dead_thread},
+    {"thread_child", net_thread_child},
+    {"tables", net_tables},
+    {"keys", net_keys},
+#endif
     {"burners", net_burners},
     {"burn_and_raise", net_burn_and_raise},
     {"use", net_use},

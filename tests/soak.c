@@ -278,7 +278,7 @@ static const box_kind kinds[] = {
     {"orphan", "sleep 60 & exit 5", SBX_EXITED, 5, NULL},
     {"flood", "exec head -c 300000 /dev/zero", SBX_OUTPUT_LIMIT, -1, small_cap},
     {"cut", "head -c 300000 /dev/zero; exit 0", SBX_OK, 0, cut_short},
-    {"hog", "head -c 200000000 /dev/zero | tail", SBX_MEMORY_LIMIT, -1, little_memory},
+    {"hog", "head -c 200000000 /dev/zero | tail >/dev/null", SBX_MEMORY_LIMIT, -1, little_memory},
     {"busy", "while :; do :; done", SBX_CPU_LIMIT, -1, little_cpu},
     {"lost way", "exit 0", SBX_NOT_STARTED, -1, nowhere},
 };

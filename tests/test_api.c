@@ -6,17 +6,25 @@
 /* ==== Frees, and boxes that are NULL ========================================================== */
 
 UTEST(config, free_is_patient) {
+    long blocks = test_live_blocks();
     sbx_result result;
     sbx_config config = {0};
-    config.argv = test_child_argv("exit", "0");
     memset(&result, 0, sizeof result);
     sbx_free(&result); /* never filled */
     sbx_free(&result);
     sbx_free(NULL);
-    TEST_RUN(&config, &result);
+    result = RUN_CHILD(&config, "exit", "0");
     sbx_free(&result);
     sbx_free(&result);
     EXPECT_TRUE(result.out.size == 0 && result.err.size == 0);
+    result = RUN_CHILD(&config, "say", "both", "streams");
+    EXPECT_EQ(blocks + 2, test_live_blocks());
+    sbx_free(&result);
+    EXPECT_EQ(blocks, test_live_blocks());
+    EXPECT_STREQ("", result.out.data); /* what is freed is empty, and no trap */
+    EXPECT_STREQ("", result.err.data);
+    sbx_free(&result);
+    EXPECT_EQ(blocks, test_live_blocks());
 }
 
 UTEST(config, null_boxes_are_harmless) {
@@ -28,7 +36,7 @@ UTEST(config, null_boxes_are_harmless) {
     sbx_cancel(NULL);
     sbx_close_input(NULL);
     EXPECT_EQ(-1LL, sbx_write(NULL, "x", 1));
-    sbx_poll(NULL, 0);
+    EXPECT_EQ(1, sbx_poll(NULL, 0)); /* there is nobody to wait for */
     sbx_poll_any(NULL, 0, 0);
     EXPECT_EQ(-1, sbx_poll_any(NULL, 3, -1));
     sbx_get_watch(NULL, &watch);
@@ -364,6 +372,64 @@ UTEST(api, json_says_where_bytes_are_missing) {
     sbx_free(&result);
     EXPECT_GT((int)sbx_json(NULL, text, sizeof text), 0); /* of nothing, too */
     EXPECT_TRUE_MSG(strstr(text, "NULL") != NULL, text);
+}
+
+/* Every field of the result, each with a number of its own. */
+UTEST(api, json_has_every_field_in_its_place) {
+    static char text[2048];
+    static const char more[] =
+        "\"message\":\"m\\t\\u0001\\u007f\",\"exit_code\":-1,\"signal\":9,\"wall_us\":11,\"user_"
+        "us\":12,\"system_us\":13,\"peak_bytes\":14,"
+        "\"evidence\":15,\"enforced\":16,\"step\":\"cwd\",\"errno\":17,"
+        "\"stdout\":\"ou\\r\",\"stdout_total\":18,\"stdout_truncated\":true,\"stdout_gap\":2,"
+        "\"stderr\":\"\",\"stderr_total\":0,\"stderr_truncated\":false,\"stderr_gap\":0}";
+    sbx_result result;
+    int certain;
+    for (certain = 0; certain < 2; certain++) {
+        memset(&result, 0, sizeof result); /* err.data stays NULL */
+        result.verdict = SBX_CRASHED, result.certain = certain;
+        result.exit_code = -1, result.signal = 9;
+        result.wall_us = 11, result.user_us = 12, result.system_us = 13, result.peak_bytes = 14;
+        result.evidence = 15, result.enforced = 16, result.step = SBX_STEP_CWD;
+        result.sys_errno = 17;
+        result.out.data = (char *)(size_t) "ou\r", result.out.size = 3, result.out.total = 18;
+        result.out.truncated = 1, result.out.gap = 2;
+        strcpy(result.message, "m\t\001\177");
+        sbx_json(&result, text, sizeof text);
+        EXPECT_STREQ(test_text("{\"verdict\":\"crashed\",\"certain\":%s,%s",
+                               certain ? "true" : "false", more),
+                     text);
+    }
+}
+
+/* What looks like UTF-8 and is none, which a strict reader refuses; and the last before it. */
+UTEST(api, json_takes_no_bytes_that_only_look_like_text) {
+    static const struct {
+        const char *bytes, *json;
+    } rows[] = {
+        {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"}, /* half of a pair */
+        {"\xed\x9f\xbf", "\xed\x9f\xbf"},
+        {"\xe0\x9f\xbf", "\\ufffd\\ufffd\\ufffd"}, /* too long for what it says */
+        {"\xe0\xa0\x80", "\xe0\xa0\x80"},
+        {"\xc1\xbf", "\\ufffd\\ufffd"},
+        {"\xc2\x80", "\xc2\x80"},
+        {"\xf0\x8f\xbf\xbf", "\\ufffd\\ufffd\\ufffd\\ufffd"},
+        {"\xf0\x90\x80\x80", "\xf0\x90\x80\x80"},
+        {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"}, /* past the last one */
+        {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},
+        {"\xf5\x80\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"},
+        {"\xe2\x82", "\\ufffd\\ufffd"}, /* cut off */
+    };
+    static char text[2048];
+    size_t i;
+    for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sbx_result result;
+        memset(&result, 0, sizeof result);
+        result.out.data = (char *)(size_t)rows[i].bytes;
+        result.out.size = strlen(rows[i].bytes);
+        sbx_json(&result, text, sizeof text);
+        EXPECT_STREQ("", test_lacks(text, test_text("\"stdout\":\"%s\",", rows[i].json)));
+    }
 }
 
 /* What Python reads back is what was there. */

@@ -919,7 +919,7 @@ static const char *call_of_a_large_host(void *arg) {
     size_t size = 120 * MB;
     char *block =
         (char *)mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    int i;
+    int i, tries = 0;
     (void)arg;
     TEST_MUST(block != (char *)MAP_FAILED);
     memset(block, 1, size);
@@ -928,12 +928,14 @@ static const char *call_of_a_large_host(void *arg) {
         sbx_result result;
         config.contain = contain[i];
         config.memory_bytes = i ? 60 * MB : 0;
-        TEST_MUST(sbx_call(&config, fn_waits_for_a_look, NULL, NULL, 0, &result) == SBX_OK);
+        do { /* until the machine is not too busy */
+            TEST_MUST(sbx_call(&config, fn_waits_for_a_look, NULL, NULL, 0, &result) == SBX_OK);
+            sbx_free(&result);
+        } while (result.peak_bytes < 0 && ++tries < 20);
         if (result.peak_bytes > 40 * MB)
             return test_text("peak_bytes = %lld of contain = %d", result.peak_bytes,
                              (int)contain[i]);
         if (!test_is_asan()) TEST_MUST(result.peak_bytes > 0); /* it was looked at */
-        sbx_free(&result);
     }
     return "";
 }
@@ -991,7 +993,6 @@ UTEST(call, secrets_are_not_in_the_copy) {
     sbx_result result;
     int contain;
     NEED_CALL();
-    if (test_is_portable()) UTEST_SKIP("pages are replaced on Linux only");
     if (test_is_asan()) UTEST_SKIP("a sanitizer keeps its own things in these pages");
     heap = (unsigned char *)malloc(size);
     shared = (unsigned char *)mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
@@ -1055,6 +1056,97 @@ UTEST(call, secrets_that_cannot_be_forgotten_are_refused) {
         EXPECT_STREQ("", test_lacks(result.message, i == 2 ? "secrets[0]" : "secrets[1]"));
         EXPECT_STREQ("", test_lacks(result.message, i == 0 ? "end of memory" : "list"));
     }
+}
+
+static int returns_0(void *arg, void *ret, size_t size) {
+    (void)arg, (void)ret, (void)size;
+    return 0;
+}
+
+/* Memory that nobody may read is forgotten as well, and what is none is refused: in neither case
+   does the function end by a signal before it begins. */
+UTEST(call, secrets_in_closed_pages_and_in_none) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *closed = (char *)mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                                -1, 0);
+    sbx_range list[2];
+    sbx_config config = {0};
+    sbx_result result;
+    int i;
+    NEED_CALL();
+    ASSERT_TRUE(closed != (char *)MAP_FAILED);
+    memset(closed, 1, 2 * page);
+    memset(list, 0, sizeof list);
+    config.contain = SBX_CONTAIN_GROUP;
+    config.secrets = list;
+    list[0].size = 10;
+    for (i = 0; i < 3; i++) {
+        static const int rights[] = {PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE};
+        ASSERT_EQ(0, mprotect(closed, page, rights[i]));
+        list[0].at = closed + 20;
+        sbx_call(&config, returns_0, NULL, NULL, 0, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        sbx_free(&result);
+    }
+    list[0].at = (char *)NULL + page + 20; /* nothing ever stands there */
+    sbx_call(&config, returns_0, NULL, NULL, 0, &result);
+    EXPECT_VERDICT(SBX_NOT_STARTED, result);
+    EXPECT_EQ((int)SBX_STEP_MEMORY, (int)result.step);
+    EXPECT_EQ(EFAULT, result.sys_errno);
+    munmap(closed, 2 * page);
+}
+
+/* The process that was started has to return from the function, not a copy of it. */
+static int fn_leaves_it_to_a_copy(void *arg, void *ret, size_t size) {
+    (void)arg, (void)size;
+    if (fork() > 0) {
+        wait(NULL);
+        _exit(0);
+    }
+    *(int *)ret = 1;
+    return 0;
+}
+
+/* Sleeps for so many milliseconds. */
+static int sleeps(void *arg, void *ret, size_t size) {
+    test_sleep_ms(*(long long *)arg);
+    return size == sizeof(int) ? (*(int *)ret = 7, 0) : 1;
+}
+
+/* A function that was given more time is not ended by a clock of its own. */
+UTEST(call, more_time_is_more_time) {
+    long long timeout = 250, ms;
+    int both;
+    NEED_CALL();
+    for (both = 0; both < 2; both++)
+        for (; timeout < LONG_MS; timeout *= 3) { /* longer, if it could not start in that time */
+            sbx_config config = {0};
+            sbx_result result;
+            int value = 0, set;
+            sbx *box;
+            config.contain = test_both[both];
+            config.timeout_ms = timeout;
+            ms = timeout + 150;
+            box = sbx_start_call(&config, sleeps, &ms, &value, sizeof value, &result);
+            set = sbx_set_timeout(box, 2 * LONG_MS);
+            sbx_finish(box, &result);
+            sbx_free(&result);
+            if (!set) continue;
+            EXPECT_VERDICT(SBX_OK, result);
+            EXPECT_EQ(7, value);
+            break;
+        }
+}
+
+UTEST(call, a_copy_of_the_function_has_no_result) {
+    sbx_config config = {0};
+    sbx_result result;
+    int ret = 0;
+    NEED_CALL();
+    sbx_call(&config, fn_leaves_it_to_a_copy, NULL, &ret, sizeof ret, &result);
+    EXPECT_VERDICT(SBX_NO_RESULT, result);
+    EXPECT_EQ(0, ret);
+    sbx_free(&result);
 }
 
 /* ==== Functions from a nursery ================================================================ */
@@ -1196,4 +1288,414 @@ UTEST(call, nursery_needs_to_know_the_size_of_arg) {
     sbx_run(&config, &result);
     EXPECT_EQ((int)SBX_STEP_CONFIG, (int)result.step);
     sbx_nursery_close(nursery);
+}
+
+/* ==== A nursery and copies of the host ======================================================== */
+
+static int fn_nothing(void *arg, void *ret, size_t size) {
+    (void)arg, (void)ret, (void)size;
+    return 0;
+}
+
+/* The children of a nursery are its opener's: a copy of that one cannot use it, nor end it. */
+UTEST(call, nursery_is_its_openers_alone) {
+    sbx_nursery *nursery;
+    sbx_config config = {0};
+    sbx_result result;
+    int status = 0;
+    pid_t copy;
+    NEED_CALL();
+    nursery = sbx_nursery_open(&result);
+    if (!nursery) UTEST_SKIP("no nursery here");
+    config.nursery = nursery;
+    copy = fork();
+    if (copy == 0) {
+        int refused = sbx_call(&config, fn_nothing, NULL, NULL, 0, &result) == SBX_NOT_STARTED &&
+                      strstr(result.message, "another process") != NULL;
+        sbx_nursery_close(nursery);
+        _exit(refused ? 0 : 1);
+    }
+    EXPECT_EQ(copy, waitpid(copy, &status, 0));
+    EXPECT_EQ(0, status);
+    EXPECT_EQ((int)SBX_OK, (int)sbx_call(&config, fn_nothing, NULL, NULL, 0, &result));
+    sbx_free(&result);
+    sbx_nursery_close(nursery);
+}
+
+/* ==== What a nursery keeps, and when it ends ================================================== */
+
+#if defined(__linux__) && !defined(SBX_NO_LINUX) && !defined(SBX_NO_CALL)
+
+/* The other side of this pipe is closed everywhere. */
+static int is_closed(void *fd) {
+    struct pollfd one;
+    one.fd = *(int *)fd;
+    one.events = 0;
+    one.revents = 0;
+    return poll(&one, 1, 0) > 0 && one.revents & (POLLHUP | POLLERR);
+}
+
+static int count_fds_of(pid_t pid) {
+    char path[64];
+    int fd, count = 0;
+    for (fd = 0; fd < 300; fd++) {
+        struct stat st;
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, fd);
+        count += lstat(path, &st) == 0;
+    }
+    return count;
+}
+
+static int has_four(void *pid) { return count_fds_of(*(pid_t *)pid) == 4; }
+
+/* Who reads from a pipe of the host waits for the host alone. */
+static const char *nursery_holds_nothing(void *arg) {
+    int line[2], out[2], in[2], null = open("/dev/null", O_RDWR), number = 5, i;
+    sbx_config config = {0};
+    sbx_nursery *nursery;
+    sbx_result result;
+    pid_t pid;
+    (void)arg;
+    TEST_MUST(null >= 0 && pipe(line) == 0 && pipe(out) == 0 && pipe(in) == 0);
+    TEST_MUST(dup2(in[0], 0) == 0 && dup2(out[1], 1) == 1 && dup2(out[1], 2) == 2);
+    close(in[0]);
+    close(out[1]);
+    nursery = sbx_nursery_open(&result);
+    TEST_MUST(nursery != NULL);
+    pid = only_child();
+    TEST_MUST(dup2(null, 0) == 0 && dup2(null, 1) == 1 && dup2(null, 2) == 2);
+    close(line[1]);
+    TEST_MUST(test_wait_until(is_closed, &line[0], 0));
+    TEST_MUST(test_wait_until(is_closed, &out[0], 0));
+    TEST_MUST(test_wait_until(is_closed, &in[1], 0));
+    config.nursery = nursery;
+    config.arg_size = sizeof number;
+    for (i = 0; i < 20; i++) { /* nor does it keep what it passes on to its children */
+        TEST_MUST(sbx_call(&config, returns_0, &number, NULL, 0, &result) == SBX_OK);
+        sbx_free(&result);
+    }
+    if (!test_wait_until(has_four, &pid, 0))
+        return test_text("%d descriptors in the nursery", count_fds_of(pid));
+    sbx_nursery_close(nursery);
+    return "";
+}
+
+UTEST(call, nursery_holds_nothing_of_the_host) {
+    EXPECT_STREQ("", test_in_copy(nursery_holds_nothing, NULL));
+}
+
+static int is_gone(void *pid) { return !test_alive(*(pid_t *)pid); }
+
+/* It ends by itself when its host does, however that ends. */
+UTEST(call, nursery_ends_with_its_host) {
+    int way;
+    for (way = 0; way < 2; way++) {
+        int fds[2], status;
+        pid_t nursery = 0, host;
+        ASSERT_EQ(0, pipe(fds));
+        host = fork();
+        if (host == 0) {
+            sbx_nursery *n = sbx_nursery_open(NULL);
+            pid_t pid = n ? only_child() : -1;
+            if (write(fds[1], &pid, sizeof pid) != (ssize_t)sizeof pid) _exit(1);
+            if (way) raise(SIGKILL);
+            _exit(0);
+        }
+        close(fds[1]);
+        EXPECT_EQ((ssize_t)sizeof nursery, read(fds[0], &nursery, sizeof nursery));
+        close(fds[0]);
+        EXPECT_EQ(host, waitpid(host, &status, 0));
+        ASSERT_GT((int)nursery, 0);
+        EXPECT_TRUE(test_wait_until(is_gone, &nursery, 0));
+        if (!is_gone(&nursery)) kill(nursery, SIGKILL);
+        waitpid(nursery, NULL, WNOHANG); /* if this process is who adopts orphans */
+    }
+}
+
+/* A copy of the host has the line to it as well: closing it does not wait for that one. */
+static const char *close_while_a_copy_lives(void *arg) {
+    sbx_result result;
+    sbx_nursery *nursery = sbx_nursery_open(&result);
+    pid_t copy;
+    (void)arg;
+    TEST_MUST(nursery != NULL);
+    copy = fork();
+    TEST_MUST(copy >= 0);
+    if (copy == 0) {
+        alarm(40);
+        for (;;) pause();
+    }
+    alarm(20); /* "killed by signal 14" = it waited */
+    sbx_nursery_close(nursery);
+    alarm(0);
+    kill(copy, SIGKILL);
+    waitpid(copy, NULL, 0);
+    return test_has_children() ? "a child is left" : "";
+}
+
+UTEST(call, nursery_is_closed_while_a_copy_of_the_host_lives) {
+    EXPECT_STREQ("", test_in_copy(close_while_a_copy_lives, NULL));
+}
+
+static long own_pages(void) {
+    FILE *file = fopen("/proc/self/statm", "r");
+    long pages = -1;
+    if (file && fscanf(file, "%ld", &pages) != 1) pages = -1;
+    if (file) fclose(file);
+    return pages;
+}
+
+static const char *open_and_close_nurseries(void *arg) {
+    long before = 0, page = sysconf(_SC_PAGESIZE);
+    int i;
+    (void)arg;
+    for (i = 0; i < 21; i++) {
+        sbx_nursery *nursery = sbx_nursery_open(NULL);
+        TEST_MUST(nursery != NULL);
+        sbx_nursery_close(nursery);
+        if (i == 0) before = own_pages();
+    }
+    TEST_MUST(before > 0);
+    return (own_pages() - before) * page < 8 * MB ? "" : "addresses are left";
+}
+
+UTEST(call, nursery_gives_its_addresses_back) {
+    if (test_is_asan() || test_is_tsan()) UTEST_SKIP("sanitizers have addresses of their own");
+    EXPECT_STREQ("", test_in_copy(open_and_close_nurseries, NULL));
+}
+
+/* Past the host's own limit on files it is refused: writing would raise SIGXFSZ in the host. Where
+   that begins is not known here, so every limit has its turn. */
+static const char *nursery_past_the_file_limit(void *arg) {
+    static char large[1 << 20];
+    struct rlimit limit;
+    sbx_config config = {0};
+    sbx_result result;
+    sbx_nursery *nursery = sbx_nursery_open(&result);
+    int refused = 0, size;
+    (void)arg;
+    TEST_MUST(nursery != NULL && getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    config.contain = SBX_CONTAIN_GROUP;
+    config.nursery = nursery;
+    config.arg_size = 1000;
+    for (size = 0; size < 40000; size += 200) {
+        limit.rlim_cur = (rlim_t)size;
+        TEST_MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+        sbx_call(&config, returns_0, large, NULL, 0, &result);
+        refused += result.verdict == SBX_NOT_STARTED;
+        if (result.verdict != SBX_NOT_STARTED && result.verdict != SBX_OK)
+            return test_text("%d: %s", size, result.message);
+        sbx_free(&result);
+    }
+    TEST_MUST(refused > 0 && result.verdict == SBX_OK);
+    config.arg_size = sizeof large;
+    sbx_call(&config, returns_0, large, NULL, 0, &result);
+    if (result.verdict != SBX_NOT_STARTED) return test_text("%s", result.message);
+    TEST_MUST(result.sys_errno == EFBIG);
+    sbx_nursery_close(nursery);
+    return "";
+}
+
+UTEST(call, nursery_past_the_hosts_file_limit_is_refused) {
+    EXPECT_STREQ("", test_in_copy(nursery_past_the_file_limit, NULL));
+}
+
+/* Each tree of a policy takes a descriptor, and only so many can be sent at once. */
+static const char *nursery_with_many_trees(void *arg) {
+    enum { TREES = 300 };
+    static char paths[TREES][PATH_MAX];
+    const char *list[TREES + 1];
+    int number = 1, i;
+    char dir[PATH_MAX];
+    sbx_policy policy = {0};
+    sbx_config config = {0};
+    sbx_result result;
+    sbx_nursery *nursery = sbx_nursery_open(&result);
+    struct rlimit files = {1000, 1000};
+    (void)arg;
+    TEST_MUST(nursery != NULL);
+    if (setrlimit(RLIMIT_NOFILE, &files) != 0) return "skip: not so many descriptors here";
+    test_tmpdir(dir);
+    for (i = 0; i < TREES; i++) {
+        snprintf(paths[i], sizeof paths[i], "%.4000s/%d", dir, i);
+        TEST_MUST(mkdir(paths[i], 0755) == 0);
+        list[i] = paths[i];
+    }
+    config.policy = &policy;
+    config.nursery = nursery;
+    config.arg_size = sizeof number;
+    policy.read = list;
+    for (i = 0; i < 2; i++) {
+        list[i ? 100 : TREES] = NULL;
+        sbx_call(&config, returns_0, &number, NULL, 0, &result);
+        if (i == 0 && (result.verdict != SBX_NOT_STARTED || result.sys_errno != EMFILE))
+            return test_text("300: %s", result.message);
+        if (i == 1 && result.verdict != SBX_OK) return test_text("100: %s", result.message);
+        sbx_free(&result);
+    }
+    sbx_nursery_close(nursery);
+    test_remove_tree(dir);
+    return "";
+}
+
+UTEST(call, nursery_refuses_more_descriptors_than_can_be_sent) {
+    sbx_caps caps;
+    sbx_probe(&caps);
+    if (!caps.policy) UTEST_SKIP("no policy here");
+    EXPECT_WELL(test_in_copy(nursery_with_many_trees, NULL));
+}
+
+/* Directory, streams and descriptors reach a function from a nursery as they do any other. */
+static int fn_uses_its_surroundings(void *arg, void *ret, size_t size) {
+    (void)arg;
+    if (!getcwd((char *)ret, size)) return 2;
+    fprintf(stderr, "inherited");
+    if (write(3, "three", 5) != 5 || write(4, "four", 4) != 4) return 3;
+    return fcntl(5, F_GETFD) < 0 ? 0 : 4;
+}
+
+static const char *surroundings(void *arg) {
+    int at = *(const int *)arg, three[2], four[2], two[2], pass[3], number = 1, i, tries;
+    char dir[PATH_MAX], cwd[PATH_MAX], text[3][16] = {"", "", ""};
+    const char *read_only[] = {dir, NULL};
+    sbx_policy policy = {0};
+    sbx_config config = {0};
+    sbx_result result;
+    sbx_nursery *nursery = sbx_nursery_open(&result);
+    TEST_MUST(nursery != NULL);
+    test_tmpdir(cwd);
+    TEST_MUST(realpath(cwd, dir) != NULL);
+    policy.read = read_only;
+    policy.kill_on_denied = at >= 4;
+    policy.deny_spawn = at == 5;
+    for (tries = 0; tries < 2; tries++) {
+        TEST_MUST(pipe(three) == 0 && pipe(four) == 0 && pipe(two) == 0);
+        TEST_MUST(dup2(two[1], 2) == 2);
+        fcntl(three[0], F_SETFL, O_NONBLOCK); /* at its end all of it is there */
+        fcntl(four[0], F_SETFL, O_NONBLOCK);
+        fcntl(two[0], F_SETFL, O_NONBLOCK);
+        pass[0] = three[1];
+        pass[1] = four[1];
+        pass[2] = -1;
+        config.contain = (sbx_contain)(at % 3);
+        if (at >= 3) config.policy = &policy;
+        if (at >= 3) config.contain = SBX_CONTAIN_AUTO;
+        config.nursery = nursery;
+        config.arg_size = sizeof number;
+        config.cwd = dir;
+        config.err = SBX_INHERIT;
+        config.pass_fds = pass;
+        memset(cwd, 0, sizeof cwd);
+        if (tries) { /* and by a handle */
+            sbx *box = sbx_start_call(&config, fn_uses_its_surroundings, &number, cwd, sizeof cwd,
+                                      &result);
+            if (!box) return test_text("%d: %s", at, result.message);
+            sbx_finish(box, &result);
+        } else {
+            sbx_call(&config, fn_uses_its_surroundings, &number, cwd, sizeof cwd, &result);
+        }
+        if (result.verdict != SBX_OK) return test_text("%d: %s", at, result.message);
+        sbx_free(&result);
+        memset(text, 0, sizeof text);
+        for (i = 0; i < 3; i++)
+            TEST_MUST(read(i == 0 ? three[0] : i == 1 ? four[0] : two[0], text[i], 15) > 0);
+        TEST_MUST(strcmp(text[0], "three") == 0 && strcmp(text[1], "four") == 0);
+        TEST_MUST(strcmp(text[2], "inherited") == 0);
+        if (strcmp(cwd, dir) != 0) return test_text("%d: it is in %s", at, cwd);
+        for (i = 0; i < 2; i++) close(three[i]), close(four[i]), close(two[i]);
+    }
+    sbx_nursery_close(nursery);
+    rmdir(dir);
+    return test_has_children() ? "a child is left" : "";
+}
+
+UTEST(call, nursery_has_directory_streams_and_descriptors) {
+    sbx_caps caps;
+    int at;
+    sbx_probe(&caps);
+    for (at = 0; at < 6; at++)
+        if ((at != 2 || caps.tree) && (at < 3 || caps.policy))
+            EXPECT_STREQ("", test_in_copy(surroundings, &at));
+}
+#endif
+
+/* ==== What is left of the host in a function ================================================== */
+
+/* The host has read its stdin to the end: the function has another one. */
+static const char *host_at_the_end_of_its_input(void *arg) {
+    sbx_config config = {0};
+    sbx_result result;
+    char ret[64] = "";
+    int fds[2];
+    (void)arg;
+    TEST_MUST(pipe(fds) == 0 && dup2(fds[0], 0) == 0);
+    close(fds[1]);
+    clearerr(stdin);
+    TEST_MUST(fgetc(stdin) == EOF && feof(stdin));
+    config.input = "own";
+    config.input_size = 3;
+    TEST_MUST(sbx_call(&config, fn_reads_stdin, NULL, ret, sizeof ret, &result) == SBX_OK);
+    if (strcmp(ret, "own") != 0) return test_text("the function read '%s'", ret);
+    sbx_free(&result);
+    return feof(stdin) ? "" : "the host's own stream changed";
+}
+
+UTEST(call, end_of_the_hosts_input_is_not_the_functions) {
+    NEED_CALL();
+    EXPECT_STREQ("", test_in_copy(host_at_the_end_of_its_input, NULL));
+}
+
+static int fn_prints_and_fails(void *arg, void *ret, size_t size) {
+    (void)arg, (void)ret, (void)size;
+    printf("printed before");
+    sbx_fail("no more");
+    return 0;
+}
+
+UTEST(call, what_was_printed_before_a_failure_is_there) {
+    sbx_config config = {0};
+    sbx_result result;
+    NEED_CALL();
+    sbx_call(&config, fn_prints_and_fails, NULL, NULL, 0, &result);
+    EXPECT_EQ(1, result.exit_code);
+    EXPECT_STREQ("printed before", result.out.data);
+    EXPECT_STREQ("", test_lacks(result.message, "no more"));
+    sbx_free(&result);
+}
+
+/* So much of the stack is used that 8 MiB would not do. */
+static int use_stack(int depth) {
+    volatile char room[65536];
+    room[0] = room[sizeof room - 1] = (char)depth;
+    return depth > 0 ? use_stack(depth - 1) + room[0] - room[sizeof room - 1] : room[0];
+}
+
+static int fn_uses_a_large_stack(void *arg, void *ret, size_t size) {
+    (void)arg, (void)ret, (void)size;
+    return use_stack(16 * 24);
+}
+
+static const char *host_with_a_large_stack(void *arg) {
+    static const sbx_contain contain[] = {SBX_CONTAIN_GROUP, SBX_CONTAIN_AUTO};
+    struct rlimit limit;
+    int i;
+    (void)arg;
+    TEST_MUST(getrlimit(RLIMIT_STACK, &limit) == 0);
+    limit.rlim_cur = 64 * MB;
+    if (setrlimit(RLIMIT_STACK, &limit) != 0) return "skip: no larger stack can be had";
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.contain = contain[i];
+        sbx_call(&config, fn_uses_a_large_stack, NULL, NULL, 0, &result);
+        if (result.verdict != SBX_OK) return test_text("%d: %s", i, result.message);
+        sbx_free(&result);
+    }
+    return "";
+}
+
+UTEST(call, stack_is_as_large_as_the_hosts) {
+    NEED_CALL();
+    if (test_is_asan() || test_is_tsan()) UTEST_SKIP("sanitizers take more of it");
+    EXPECT_WELL(test_in_copy(host_with_a_large_stack, NULL));
 }

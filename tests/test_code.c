@@ -8,6 +8,10 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#ifdef __linux__
+#include <sched.h>
+#include <sys/mount.h>
+#endif
 
 #ifdef SBX_NO_CODE
 
@@ -87,7 +91,8 @@ static const char *run_text(const sbx_config *config, const char *language, cons
     alarm(0);
     if (*(text = test_host_diff(&before))) return text;
     if (verdict != result->verdict) return "another verdict is returned than stands in the result";
-    if (test_live_blocks() > blocks + 2) return "blocks are still allocated";
+    if (test_live_blocks() > blocks + (result->out.size > 0) + (result->err.size > 0))
+        return "blocks are still allocated";
     return test_result_flaw(config, result);
 }
 
@@ -114,6 +119,7 @@ static const char *const run_made[] = {"{program}", NULL};
 static const char *const build_limits[] =
     SCRIPT("(echo built; ulimit -v; ulimit -n; ulimit -f; env) >limits; cp {file} {program}");
 static const char *const build_asks[] = SCRIPT("unshare -m true 2>/dev/null; cp {file} {program}");
+static const char *const build_whose[] = SCRIPT("(id -u; id -g) >who; cp {file} {program}");
 static const char *const build_outside[] =
     SCRIPT("echo x >inside || exit 11; echo x >\"$(sed -n s/^#//p {file})/mark\" && exit 12; "
            "cp {file} {program}");
@@ -127,6 +133,7 @@ static const sbx_language recipes[] = {{"copy cp", "main.scr", build_copy, run_s
                                        {"limits", "main.scr", build_limits, run_script},
                                        {"outside", "main.scr", build_outside, run_script},
                                        {"asks", "main.scr", build_asks, run_script},
+                                       {"whose", "main.scr", build_whose, run_script},
                                        {NULL, NULL, NULL, NULL}};
 
 /* ==== What the older systems did ============================================================== */
@@ -336,6 +343,184 @@ UTEST(seed, A4_typescript_is_never_run_as_javascript) {
     test_remove_tree(tools);
 }
 
+/* ==== The recipes, word by word ============================================================== */
+
+/* Stand-ins that note how they were called, in one file beside them: paths by their last part, the
+   directory of the text as DIR. Who is told -o makes a program. */
+static void put_noting_tool(const char *dir, const char *name) {
+    static const char lines[] = "#!/bin/sh\nline=${0##*/} out=\nwhile [ $# -gt 0 ]; do\n"
+                                "word=${1##*/}; case $word in sbx-*) word=DIR ;; esac\n"
+                                "[ \"$1\" = -o ] && out=$2\nline=\"$line $word\"; shift\ndone\n"
+                                "echo \"$line\" >>\"${0%/*}/log\"\n[ -z \"$out\" ] || {\n"
+                                "echo '#!/bin/sh' >\"$out\"; /bin/chmod 755 \"$out\"; }\n";
+    test_write_file(dir, name, lines, sizeof lines - 1, 0755);
+}
+
+/* What they noted when only these tools were there. */
+static const char *noted(const char *tools, const char *language, const char *code) {
+    char names[80], *name, *next = names, dir[PATH_MAX], *old_path = copied(getenv("PATH"));
+    static char text[1000];
+    sbx_config config = {0};
+    sbx_result result;
+    const char *flaw;
+    ssize_t n;
+    int fd;
+    test_tmpdir(dir);
+    snprintf(names, sizeof names, "%s", tools);
+    for (name = strtok_r(next, " ", &next); name; name = strtok_r(NULL, " ", &next))
+        put_noting_tool(dir, name);
+    setenv("PATH", dir, 1);
+    flaw = run_text(&config, language, code, strlen(code), &result);
+    set_or_clear("PATH", old_path);
+    fd = open(test_text("%s/log", dir), O_RDONLY);
+    n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    text[n > 0 ? n : 0] = 0;
+    if (fd >= 0) close(fd);
+    if (!*flaw && result.verdict != SBX_OK) flaw = test_text("%s", result.message);
+    if (*flaw) snprintf(text, sizeof text, "%s", flaw);
+    sbx_free(&result);
+    test_remove_tree(dir);
+    return text;
+}
+
+UTEST(code, recipes_call_their_tools_by_these_words) {
+    static const char c_rest[] = "-w -o program main.c -lm -pthread";
+    static const char cpp_rest[] = "-w -o program main.cpp -lm -pthread";
+    static const struct {
+        const char *names, *tools, *line, *rest;
+    } rows[] = {
+        {"python py python3", "python3", "python3 -u", "main.py"},
+        {"javascript js node", "node", "node", "main.js"},
+        {"typescript ts", "deno bun tsx", "deno run --quiet --no-prompt --no-config --no-lock",
+         "--allow-all main.ts"},
+        {"typescript ts", "bun tsx", "bun run", "main.ts"},
+        {"typescript ts", "tsx", "tsx", "main.ts"},
+        {"rust rs", "rustc", "rustc --edition=2021 --cap-lints=allow", "-o program main.rs"},
+        {"c", "cc gcc clang", "cc", c_rest},
+        {"c", "gcc clang", "gcc", c_rest},
+        {"c", "clang", "clang", c_rest},
+        {"c++ cpp cxx", "c++ g++ clang++", "c++", cpp_rest},
+        {"c++ cpp cxx", "g++ clang++", "g++", cpp_rest},
+        {"c++ cpp cxx", "clang++", "clang++", cpp_rest},
+        {"go golang", "go", "go build", "-o program main.go"},
+        {"sh shell", "sh bash", "sh", "main.sh"},
+        {"bash", "sh bash", "bash", "main.sh"},
+        {"perl pl", "perl", "perl", "main.pl"},
+        {"ruby rb", "ruby", "ruby -EUTF-8", "main.rb"},
+        {"lua", "lua", "lua", "main.lua"},
+        {"java", "javac java",
+         "javac -J-XX:-UsePerfData -J-Xmx512m -encoding UTF-8 -nowarn -proc:none -d DIR Main.java\n"
+         "java -XX:-UsePerfData -XX:+UseSerialGC -Dfile.encoding=UTF-8",
+         "-Dstdout.encoding=UTF-8 -Dstderr.encoding=UTF-8 -cp DIR Main"}};
+    size_t i;
+    place p;
+    enter(&p);
+    for (i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char names[40], *name, *next = names;
+        snprintf(names, sizeof names, "%s", rows[i].names);
+        for (name = strtok_r(next, " ", &next); name; name = strtok_r(NULL, " ", &next))
+            EXPECT_STREQ_MSG(test_text("%s %s\n", rows[i].line, rows[i].rest),
+                             noted(rows[i].tools, name, ""), name);
+    }
+    EXPECT_STREQ("", leave(&p));
+}
+
+/* A name on PATH is no tool yet: of the compilers the first is taken that can be run. */
+UTEST(code, a_tool_that_cannot_be_run_is_passed_over) {
+    char dir[PATH_MAX], text[200] = "";
+    sbx_config config = {0};
+    sbx_result result;
+    int fd;
+    place p;
+    enter(&p);
+    test_tmpdir(dir);
+    test_write_file(dir, "cc", "x", 1, 0644);
+    ASSERT_EQ(0, mkdir(test_text("%s/gcc", dir), 0755));
+    put_noting_tool(dir, "clang");
+    setenv("PATH", dir, 1);
+    RUN_TEXT(&config, "c", "", &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    sbx_free(&result);
+    fd = open(test_text("%s/log", dir), O_RDONLY);
+    EXPECT_TRUE(fd >= 0 && read(fd, text, sizeof text - 1) > 0);
+    if (fd >= 0) close(fd);
+    EXPECT_STREQ("clang -w -o program main.c -lm -pthread\n", text);
+    test_remove_tree(dir);
+    EXPECT_STREQ("", leave(&p));
+}
+
+/* A host without PATH, and one whose TMPDIR says nothing. */
+UTEST(code, path_and_tmpdir_have_defaults) {
+    sbx_config config = {0};
+    sbx_result result;
+    place p;
+    enter(&p);
+    unsetenv("PATH");
+    RUN_TEXT(&config, "sh", "exit 4", &result);
+    EXPECT_EQ_MSG(4, result.exit_code, result.message);
+    sbx_free(&result);
+    setenv("TMPDIR", "", 1);
+    RUN_TEXT(&config, "sh", "echo \"$0\"; exit 5", &result);
+    EXPECT_EQ_MSG(5, result.exit_code, result.message);
+    EXPECT_HAS("/sbx-", result.out.data);
+    EXPECT_EQ(
+        -1, access(test_text("%.*s", (int)strcspn(result.out.data, "\n"), result.out.data), F_OK));
+    sbx_free(&result);
+    EXPECT_STREQ("", leave(&p));
+}
+
+/* Which file a Java text is saved as, and which class is run: see also java_names. */
+static const struct java_text {
+    const char *file, *type, *code;
+} java_texts[] = {
+    {"A", "A", "class A { static public void main(String[] a) { System.out.println(\"yes\"); } }"},
+    {"B", "B",
+     "class A {}\nclass B { public static void main(String[] a) { System.out.println(\"yes\"); "
+     "} }"
+     "\nclass C {}"},
+    {"A", "B",
+     "public class A { int main; void f() { Object o = A.class; } }\n"
+     "class B { public static void main(String[] a) { System.out.println(\"yes\"); } }"},
+    {"Yes$1_x", "a.b.c.Yes$1_x",
+     "// public class No\n/* public class No */ package a.b . c;\nimport java.util.*;\n"
+     "@Deprecated(since = \"public class No {\")\npublic strictfp class Yes$1_x {\n"
+     "static String s = \"\\\"} public class No {\"; static char c = '{', d = '\\'';\n"
+     "static class No { void main(int x) {} }\n"
+     "public static void main(String[] a) { System.out.println(\"yes\"); } }"},
+    {"E", "E",
+     "interface I { default void f() {} }\n"
+     "public enum E { X { public String toString() { return \"yes\"; } };\n"
+     "public static void main(final String[] a) { System.out.println(X); } }"},
+    {"R", "R",
+     "record P(int x, int y) {}\npublic record R(String s) {\n"
+     "String t() { return \"\"\"\n} public class \"No\" { \\\"\"\"\n\"\"\"; }\n"
+     "public static void main(String[] a) { System.out.println(\"yes\"); } }"},
+    {"I", "I",
+     "public interface I { static void main(String[] a) { System.out.println(\"yes\"); } }"}};
+
+UTEST(code, java_is_saved_and_run_under_its_own_names) {
+    static const struct java_text more[] = {
+        {"Main", "Main", ""},
+        {"Main", "Main", "void main() {}"},
+        {"First", "First", "class First {} class Second {}"},
+        {"Yes", "Yes",
+         "public class Yes { public static void main(String[] a) {} }\n"
+         "/* public class No { void main() {} } */\n// public class No {}\n"},
+        {"Yes", "Yes",
+         "public class Yes { String s = \"}\"; char c = '}';\n"
+         "public static void main(String[] a) {} }\nclass No { void main() {} }"}};
+    size_t i, count = sizeof java_texts / sizeof java_texts[0];
+    place p;
+    enter(&p);
+    for (i = 0; i < count + sizeof more / sizeof more[0]; i++) {
+        const struct java_text *it = i < count ? &java_texts[i] : &more[i - count];
+        const char *got = noted("javac java", "java", it->code);
+        EXPECT_STREQ_MSG("", test_lacks(got, test_text(" -d DIR %s.java\n", it->file)), it->code);
+        EXPECT_STREQ_MSG("", test_lacks(got, test_text(" -cp DIR %s\n", it->type)), it->code);
+    }
+    EXPECT_STREQ("", leave(&p));
+}
+
 UTEST(seed, A6_an_unknown_language_lists_the_known_ones) {
     static const char *const known[] = {"copy", "python", "javascript", "typescript", "rust",
                                         "c,",   "c++",    "go",         "java",       "sh",
@@ -364,14 +549,13 @@ UTEST(seed, A6_an_unknown_language_lists_the_known_ones) {
 UTEST(seed, A7_recipes_of_the_caller) {
     static const char *const missing[] = {"no-such-tool-here", "{file}", NULL};
     static const char *const told[] = {"echo", "{dir}|{file}|{program}|x{file}{nothing}{", NULL};
-    const sbx_language own[] = {{"python py", "own.txt", NULL, told},
-                                {"go", "main.go", missing, run_made},
-                                {"ruby", "main.rb", NULL, missing},
-                                {"bad", "a/b", NULL, told},
-                                {"worse", NULL, NULL, told},
-                                {"worst", "x", NULL, NULL},
-                                {NULL, NULL, NULL, NULL}};
-    static const char *const bad[] = {"bad", "worse", "worst"};
+    const sbx_language own[] = {
+        {"python py", "own.txt", NULL, told}, {"go", "main.go", missing, run_made},
+        {"ruby", "main.rb", NULL, missing},   {"bad", "a/b", NULL, told},
+        {"worse", NULL, NULL, told},          {"worst", "x", NULL, NULL},
+        {"hidden", ".x", NULL, told},         {"option", "-x", NULL, told},
+        {"above", "..", NULL, told},          {NULL, NULL, NULL, NULL}};
+    static const char *const bad[] = {"bad", "worse", "worst", "hidden", "option", "above"};
     sbx_config config = {0};
     sbx_result result;
     char dir[PATH_MAX] = "";
@@ -392,7 +576,7 @@ UTEST(seed, A7_recipes_of_the_caller) {
         EXPECT_HAS("'no-such-tool-here'", result.message);
         sbx_free(&result);
     }
-    for (i = 0; i < 3; i++) {
+    for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         RUN_TEXT(&config, bad[i], "", &result);
         EXPECT_VERDICT(SBX_NOT_STARTED, result);
         EXPECT_EQ((int)SBX_STEP_CONFIG, (int)result.step);
@@ -550,6 +734,28 @@ UTEST(attack, a36_what_stays_is_named) {
     }
 }
 
+/* In a group the policy denies chmod, which a linker needs to make a program of what it wrote. */
+UTEST(code, c_is_built_under_a_policy_in_a_group) {
+    sbx_policy policy = {0};
+    sbx_config config = {0};
+    sbx_result result;
+    sbx_caps caps;
+    place p;
+    if (!test_has_policy()) UTEST_SKIP("no policy there");
+    sbx_probe(&caps);
+    if (!caps.group_policy) UTEST_SKIP("no policy in a group here");
+    enter(&p);
+    config.policy = &policy;
+    config.contain = SBX_CONTAIN_GROUP;
+    config.timeout_ms = 60000;
+    EXPECT_STREQ("", run_text(&config, "c", "int main(void) { return 7; }\n", 29, &result));
+    if (result.sys_errno == ENOENT) UTEST_SKIP("no compiler here");
+    EXPECT_VERDICT(SBX_EXITED, result);
+    EXPECT_EQ(7, result.exit_code);
+    sbx_free(&result);
+    leave(&p);
+}
+
 /* ==== The text ================================================================================ */
 
 UTEST(code, bytes_are_saved_as_they_are) {
@@ -644,8 +850,10 @@ UTEST(code, wrong_arguments_are_refused_before_anything_is_built) {
         sbx_free(&result);
     }
     EXPECT_EQ((int)SBX_NOT_STARTED, (int)sbx_run_code(NULL, "sh", "", 0, &result));
+    config.user = &config;
     EXPECT_EQ((int)SBX_NOT_STARTED, (int)sbx_build(&config, "sh", "", 0, NULL, &result));
     EXPECT_HAS("program = NULL", result.message);
+    EXPECT_TRUE(result.user == &config);
     memset(&config, 0, sizeof config);
     EXPECT_EQ((int)SBX_EXITED, (int)sbx_run_code(&config, "sh", "exit 3", 6, NULL));
     config.program = &program;
@@ -758,6 +966,10 @@ UTEST(code, a_program_is_run_as_often_as_you_like) {
     EXPECT_EQ((int)SBX_STEP_BUILD, (int)result.step);
     EXPECT_HAS("no program", result.message);
     sbx_free(&result);
+    EXPECT_EQ((int)SBX_OK, (int)sbx_build(&config, "sh", "exit 3", 6, &program, &result));
+    EXPECT_EQ(0, result.exit_code); /* nothing had to be built, and that went well */
+    sbx_free(&result);
+    sbx_discard(&program);
     EXPECT_STREQ("", leave(&p));
 }
 
@@ -766,13 +978,21 @@ UTEST(code, a_program_is_run_as_often_as_you_like) {
 UTEST(code, the_build_has_limits_and_an_environment_of_its_own) {
     static const char code[] =
         "cat \"$(dirname \"$0\")/limits\"; echo run; ulimit -v; ulimit -n; ulimit -f; env; exit 0";
+    static const char *const settings[] = {/* nothing is fetched, and nobody's settings count */
+                                           "LC_ALL=C.UTF-8",  "GOENV=off",
+                                           "GO111MODULE=off", "GOTOOLCHAIN=local",
+                                           "CGO_ENABLED=0",   "RUSTUP_HOME=/home/of/tests/.rustup"};
     const char *env[] = {"PATH=/usr/bin:/bin", "SECRET=of-the-run", NULL};
+    char *old_home = copied(getenv("HOME")), *old_rustup = copied(getenv("RUSTUP_HOME"));
     sbx_config config = {0};
     sbx_result result;
+    size_t i;
     char *run;
     place p;
     enter(&p);
     setenv("SBX_TEST_SECRET", "of-the-host", 1);
+    setenv("HOME", "/home/of/tests", 1); /* where rustup has its compilers */
+    unsetenv("RUSTUP_HOME");
     config.languages = recipes;
     config.env = env;
     config.address_space_bytes = 512 * MB;
@@ -791,11 +1011,15 @@ UTEST(code, the_build_has_limits_and_an_environment_of_its_own) {
     EXPECT_HAS(test_text("\nHOME=%s/sbx-", p.dir), result.out.data);
     EXPECT_HAS(test_text("\nTMPDIR=%s/sbx-", p.dir), result.out.data);
     EXPECT_HAS(test_text("\nGOCACHE=%s/sbx-", p.dir), result.out.data);
+    for (i = 0; i < sizeof settings / sizeof settings[0]; i++)
+        EXPECT_HAS(test_text("\n%s\n", settings[i]), test_text("%s\n", result.out.data));
     EXPECT_FALSE(has(result.out.data, "SECRET"));
     EXPECT_HAS("\n524288\n50\n4096\n", run);
     EXPECT_HAS("SECRET=of-the-run", run);
     EXPECT_FALSE(has(run, "HOME="));
     unsetenv("SBX_TEST_SECRET");
+    set_or_clear("HOME", old_home);
+    set_or_clear("RUSTUP_HOME", old_rustup);
     sbx_free(&result);
     EXPECT_STREQ("", leave(&p));
 }
@@ -884,6 +1108,10 @@ UTEST(code, another_user_builds_and_runs_it) {
         EXPECT_STREQ("65534\n65533\n", result.out.data);
         sbx_free(&result);
     }
+    RUN_TEXT(&config, "whose", "cat \"$(dirname \"$0\")/who\"", &result); /* the compiler's user */
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_STREQ("65534\n65533\n", result.out.data);
+    sbx_free(&result);
     RUN_TEXT(&config, "c", code, &result);
     EXPECT_VERDICT(SBX_OK, result);
     EXPECT_STREQ("65534 65533\n", result.out.data);
@@ -897,6 +1125,145 @@ UTEST(code, another_user_builds_and_runs_it) {
     }
     EXPECT_STREQ("", leave(&p));
 }
+
+/* What the caller says of the run holds for the build as well. */
+UTEST(code, the_build_is_cancelled_contained_and_cut_like_the_run) {
+    volatile int stop = 1;
+    sbx_config config = {0};
+    sbx_program program;
+    sbx_result result;
+    sbx_caps caps;
+    place p;
+    enter(&p);
+    config.languages = recipes;
+    config.stop = &stop;
+    config.timeout_ms = 5000;
+    RUN_TEXT(&config, "never", "", &result);
+    EXPECT_VERDICT(SBX_CANCELLED, result);
+    EXPECT_EQ((int)SBX_STEP_BUILD, (int)result.step);
+    sbx_free(&result);
+    config.stop = NULL;
+    config.timeout_ms = 60000;
+
+    config.output_bytes = 100; /* of its 650 bytes */
+    config.truncate_output = 1;
+    RUN_TEXT(&config, "wordy", "exit 0", &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    sbx_free(&result);
+    config.output_bytes = 0;
+
+    config.contain = SBX_CONTAIN_GROUP;
+    EXPECT_EQ((int)SBX_OK, (int)sbx_build(&config, "copy", "exit 0", 6, &program, &result));
+    EXPECT_FALSE(result.enforced & SBX_BY_TREE);
+    sbx_free(&result);
+    sbx_discard(&program);
+    sbx_probe(&caps);
+    if (caps.tree) {
+        config.contain = SBX_CONTAIN_TREE;
+        EXPECT_EQ((int)SBX_OK, (int)sbx_build(&config, "copy", "exit 0", 6, &program, &result));
+        EXPECT_TRUE(result.enforced & SBX_BY_TREE);
+        sbx_free(&result);
+        sbx_discard(&program);
+    }
+    EXPECT_STREQ("", leave(&p));
+}
+
+/* Compilers need more than most programs: the run's limit is not theirs. */
+UTEST(code, the_build_has_more_memory_than_the_run) {
+    const char *build[] = {"sh", "-c", NULL, NULL};
+    const sbx_language own[] = {{"large", "main.scr", build, run_script}, {NULL, NULL, NULL, NULL}};
+    sbx_config config = {0};
+    sbx_result result;
+    place p;
+    if (!test_has_watch()) UTEST_SKIP("nobody sums up in this build");
+    enter(&p);
+    build[2] = test_text("%s memory own 90 1 200 && cp {file} {program}", test_child());
+    config.languages = own;
+    config.memory_bytes = 40 * MB;
+    config.timeout_ms = 60000;
+    RUN_TEXT(&config, "large", "echo small", &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_STREQ("small\n", result.out.data);
+    sbx_free(&result);
+    RUN_TEXT(&config, "large", test_text("exec %s memory own 90", test_child()), &result);
+    EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+    EXPECT_EQ((int)SBX_STEP_NONE, (int)result.step);
+    sbx_free(&result);
+    EXPECT_STREQ("", leave(&p));
+}
+
+/* Where a policy keeps the linker from setting the mode, the host does: of the program, not of what
+   that leads to. And the build can read what the run can, also where only the run can write. */
+UTEST(code, under_a_policy_the_host_changes_no_mode_but_the_programs) {
+    char tree[PATH_MAX], line[PATH_MAX + 200];
+    const char *trees[] = {tree, NULL}, *build[] = {"sh", "-c", line, NULL};
+    const sbx_language own[] = {{"link", "main.scr", build, run_made},
+                                {"reads", "main.scr", build, run_script},
+                                {NULL, NULL, NULL, NULL}};
+    sbx_policy policy = {0};
+    sbx_config config = {0};
+    sbx_result result;
+    struct stat st;
+    sbx_caps caps;
+    place p;
+    int contain;
+    if (!test_has_policy()) UTEST_SKIP("no policy there");
+    sbx_probe(&caps);
+    test_tmpdir(tree);
+    enter(&p);
+    test_write_file(tree, "other", "\177ELF is how it begins", 22, 0644);
+    policy.write = trees;
+    config.policy = &policy;
+    config.languages = own;
+    config.timeout_ms = 60000;
+    for (contain = SBX_CONTAIN_AUTO; contain <= SBX_CONTAIN_GROUP; contain++) {
+        if (contain == SBX_CONTAIN_GROUP ? !caps.group_policy : !caps.policy) continue;
+        config.contain = (sbx_contain)contain;
+        snprintf(line, sizeof line, "ln -s %s/other {program}", tree);
+        RUN_TEXT(&config, "link", "", &result);
+        EXPECT_VERDICT(SBX_NOT_STARTED, result);
+        EXPECT_EQ((int)SBX_STEP_BUILD, (int)result.step);
+        sbx_free(&result);
+        EXPECT_EQ(0, stat(test_text("%s/other", tree), &st));
+        EXPECT_EQ(0644, (int)(st.st_mode & 07777));
+        snprintf(line, sizeof line, "cat %s/other >/dev/null && cp {file} {program}", tree);
+        RUN_TEXT(&config, "reads", "exit 6", &result);
+        EXPECT_EQ_MSG(6, result.exit_code, result.err.data);
+        sbx_free(&result);
+    }
+    test_remove_tree(tree);
+    EXPECT_STREQ("", leave(&p));
+}
+
+#ifdef __linux__
+/* A TMPDIR that no program can be run from is the likely reason, and is named. */
+static const char *build_without_exec(void *arg) {
+    static const char *const makes[] = SCRIPT("echo '#!/bin/sh' >{program}; chmod 755 {program}");
+    const sbx_language own[] = {{"made", "main.scr", makes, run_made}, {NULL, NULL, NULL, NULL}};
+    sbx_config config = {0};
+    sbx_result result;
+    place p;
+    (void)arg;
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        return "skip: no mounts of its own";
+    enter(&p);
+    TEST_MUST(mount("none", p.dir, "tmpfs", MS_NOEXEC, NULL) == 0);
+    config.languages = own;
+    sbx_run_code(&config, "made", "", 0, &result);
+    TEST_MUST(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_EXEC);
+    if (!has(result.message, "noexec")) return test_text("%s", result.message);
+    sbx_free(&result);
+    if (*left_in(p.dir)) return test_text("%s", left_in(p.dir));
+    umount2(p.dir, MNT_DETACH);
+    leave(&p);
+    return "";
+}
+
+UTEST(code, a_directory_without_exec_is_named) {
+    if (geteuid() != 0) UTEST_SKIP("only root can mount");
+    EXPECT_WELL(test_in_copy(build_without_exec, NULL));
+}
+#endif
 
 /* ==== Eight threads =========================================================================== */
 
@@ -1007,7 +1374,7 @@ static const language languages[] = {
      "if ($w eq 'loop') { print \"ready\\n\"; 1 while 1; }\n"
      "while ($w eq 'flood') { print 'x' x 50; }\nprint \"said $w\\n\";\n", NULL},
     {"ruby", "ruby",
-     "$stdout.sync = true\nw = gets.strip\nexit 3 if w == 'exit'\nProcess.kill(:KILL, $$) if w == 'crash'\n"
+     "$stdout.sync = true\nw = gets.encode('UTF-8').strip\nexit 3 if w == 'exit'\nProcess.kill(:KILL, $$) if w == 'crash'\n"
      "if w == 'loop' then puts 'ready'; loop {} end\nwhile w == 'flood' do puts 'x' * 50 end\n"
      "puts \"said #{w}\"\n", NULL},
     {"lua", "lua",
@@ -1050,6 +1417,7 @@ static const char *talk(const language *l, const sbx_config *base) {
         sbx_verdict verdict;
         int code;
     } talks[] = {{"hello\n", "said hello\n", SBX_OK, 0},
+                 {"h\303\266hle\n", "said h\303\266hle\n", SBX_OK, 0}, /* UTF-8 */
                  {"exit\n", "", SBX_EXITED, 3},
                  {"crash\n", "", SBX_CRASHED, -1},
                  {"loop\n", "ready\n", SBX_TIMED_OUT, -1},
@@ -1115,32 +1483,14 @@ static const language *find_language(const char *name) {
 
 /* The name of the file and the class to run, read from the text. */
 static const char *java_names(void) {
-    static const char *const texts[] = {
-        "class A { static public void main(String[] a) { System.out.println(\"yes\"); } }",
-        "class A {}\nclass B { public static void main(String[] a) { System.out.println(\"yes\"); "
-        "} }"
-        "\nclass C {}",
-        "public class A { int main; void f() { Object o = A.class; } }\n"
-        "class B { public static void main(String[] a) { System.out.println(\"yes\"); } }",
-        "// public class No\n/* public class No */ package a.b . c;\nimport java.util.*;\n"
-        "@Deprecated(since = \"public class No {\")\npublic strictfp class Yes$1_x {\n"
-        "static String s = \"\\\"} public class No {\"; static char c = '{', d = '\\'';\n"
-        "static class No { void main(int x) {} }\n"
-        "public static void main(String[] a) { System.out.println(\"yes\"); } }",
-        "interface I { default void f() {} }\n"
-        "public enum E { X { public String toString() { return \"yes\"; } };\n"
-        "public static void main(final String[] a) { System.out.println(X); } }",
-        "record P(int x, int y) {}\npublic record R(String s) {\n"
-        "String t() { return \"\"\"\n} public class \"No\" { \\\"\"\"\n\"\"\"; }\n"
-        "public static void main(String[] a) { System.out.println(\"yes\"); } }",
-        "public interface I { static void main(String[] a) { System.out.println(\"yes\"); } }"};
     sbx_config config = {0};
     sbx_result result;
     const char *flaw = "";
     size_t i;
     config.timeout_ms = 60000;
-    for (i = 0; !*flaw && i < sizeof texts / sizeof texts[0]; i++) {
-        flaw = run_text(&config, "java", texts[i], strlen(texts[i]), &result);
+    for (i = 0; !*flaw && i < sizeof java_texts / sizeof java_texts[0]; i++) {
+        const char *code = java_texts[i].code;
+        flaw = run_text(&config, "java", code, strlen(code), &result);
         if (!*flaw && strcmp(result.out.data, "yes\n") != 0)
             flaw = test_text("%d: %s: %.200s", (int)i, result.message, result.err.data);
         sbx_free(&result);

@@ -389,6 +389,7 @@ UTEST(pitfall, P35_missing_interpreter_and_missing_program_differ) {
     TEST_RUN(&config, &result);
     EXPECT_EQ((int)SBX_STEP_EXEC, (int)result.step);
     EXPECT_EQ(EACCES, result.sys_errno);
+    EXPECT_STREQ("", test_lacks(result.message, "no permission to execute"));
     sbx_free(&result);
     argv[0] = dir;
     TEST_RUN(&config, &result);
@@ -1187,6 +1188,9 @@ UTEST(config, clamp_takes_the_lower) {
                 /* a ceiling of 0 where 0 stands for a default could be read either way */
                 if (values[k] == 0 && meaning(i, 0) != NONE) continue;
                 if (values[k] == 0 && strcmp(limits[i].name, "error_bytes") == 0) continue;
+                if (values[j] == 0 && values[k] >= 1 << 20 && /* its share is less than that */
+                    strcmp(limits[i].name, "error_bytes") == 0)
+                    continue;
                 EXPECT_STREQ("", clamp_flaw(i, values[j], values[k]));
             }
 }
@@ -1197,8 +1201,90 @@ UTEST(config, clamp_lets_stderr_have_no_more) {
     config.error_bytes = 1000;
     ceiling.output_bytes = 5000;
     sbx_clamp(&config, &ceiling);
-    EXPECT_EQ(5000LL, config.output_bytes);
-    EXPECT_EQ(0LL, config.error_bytes);
+    EXPECT_EQ(4000LL, config.output_bytes);
+    EXPECT_EQ(1000LL, config.error_bytes);
+}
+
+static long long least(long long a, long long b) { return a < b ? a : b; }
+
+/* What stdout, stderr and both together may have at most. */
+static void caps_of(const sbx_config *config, long long caps[3]) {
+    long long most = 1LL << 60, out = config->output_bytes, err = config->error_bytes;
+    if (out == 0) out = 1 << 20;
+    if (out < 0) out = most;
+    if (err < 0) err = most;
+    caps[0] = out;
+    caps[1] = err ? err : out;
+    caps[2] = err ? least(out + err, most) : out;
+}
+
+/* For all of these, nothing is looser than before, nor than the ceiling. */
+UTEST(config, clamp_of_both_streams_loosens_neither) {
+    static const long long values[] = {0, -1, 1, 2, 50, 100, 101, 400, 500, 900, 1000, 1 << 20};
+    int count = (int)(sizeof values / sizeof *values), i, k;
+    for (i = 0; i < count * count * count * count; i++) {
+        sbx_config config = {0}, before = {0}, ceiling = {0};
+        long long is[3], was[3], top[3];
+        before.output_bytes = values[i % count];
+        before.error_bytes = values[i / count % count];
+        ceiling.output_bytes = values[i / count / count % count];
+        ceiling.error_bytes = values[i / count / count / count];
+        config = before;
+        sbx_clamp(&config, &ceiling);
+        caps_of(&config, is);
+        caps_of(&before, was);
+        caps_of(&ceiling, top);
+        for (k = 0; k < 3; k++)
+            EXPECT_LE_MSG(is[k], k < 2 ? least(was[k], top[k]) : top[k],
+                          test_text("%lld, %lld under %lld, %lld: %lld, %lld", before.output_bytes,
+                                    before.error_bytes, ceiling.output_bytes, ceiling.error_bytes,
+                                    config.output_bytes, config.error_bytes));
+    }
+}
+
+/* A limit above the hard one of the host is lowered, and the message says to what. */
+static const char *names_the_limit(void *arg) {
+    struct rlimit low = {8192, 8192};
+    sbx_config config = {0};
+    sbx_result result;
+    char dir[PATH_MAX];
+    (void)arg;
+    test_tmpdir(dir);
+    TEST_MUST(setrlimit(RLIMIT_FSIZE, &low) == 0);
+    config.command = "head -c 100000 /dev/zero >file";
+    config.cwd = dir;
+    config.file_bytes = 1 << 20;
+    sbx_run(&config, &result);
+    test_remove_tree(dir);
+    if (result.verdict != SBX_FILE_LIMIT || !strstr(result.message, "8 KiB"))
+        return test_text("%s", result.message);
+    sbx_free(&result);
+    return "";
+}
+
+UTEST(config, messages_name_the_limit_in_force) {
+    EXPECT_STREQ("", test_in_copy(names_the_limit, NULL));
+}
+
+/* The host's own limit of CPU time is each process's, in seconds: it changes nothing of cpu_ms. */
+static const char *cpu_beside_a_hard_limit(void *arg) {
+    struct rlimit hard = {1, 1};
+    sbx_config config = {0};
+    sbx_result result;
+    (void)arg;
+    TEST_MUST(setrlimit(RLIMIT_CPU, &hard) == 0);
+    config.argv = test_child_argv("burn", "user", "1", "600");
+    config.contain = SBX_CONTAIN_GROUP;
+    config.cpu_ms = 200;
+    sbx_run(&config, &result);
+    if (result.verdict != SBX_CPU_LIMIT) return test_text("%s", result.message);
+    sbx_free(&result);
+    return "";
+}
+
+UTEST(config, a_hard_limit_of_cpu_time_loosens_nothing) {
+    if (!test_has_watch()) UTEST_SKIP("there it is a limit of each process anyway");
+    EXPECT_STREQ("", test_in_copy(cpu_beside_a_hard_limit, NULL));
 }
 
 /* The ceiling must not make a wrong value right, nor a wrong value lift the ceiling. */
@@ -1212,6 +1298,10 @@ UTEST(config, clamp_and_wrong_values) {
         sbx_clamp(&config, &ceiling);
         got = *limit_of(&config, i);
         EXPECT_TRUE(got < -1 || (got >= 1 && got <= 1000));
+        *limit_of(&config, i) = 500; /* a ceiling that makes no sense is none to run under */
+        *limit_of(&ceiling, i) = -5;
+        sbx_clamp(&config, &ceiling);
+        EXPECT_STREQ("", refused(&config, SBX_STEP_CONFIG, limits[i].name, "= -5 "));
     }
     forget_marker();
 }
@@ -1293,6 +1383,18 @@ UTEST(seed, S3_a_caller_may_shorten_but_never_exceed) {
 
 /* ==== Streams: which modes are taken ========================================================== */
 
+UTEST(config, truncate_output_is_one_of_three) {
+    static const int wrong[] = {-1, 4, 5, INT_MAX, INT_MIN};
+    sbx_config config = marked_config();
+    int i;
+    for (i = 0; i < (int)(sizeof wrong / sizeof *wrong); i++) {
+        config.truncate_output = wrong[i];
+        EXPECT_STREQ(
+            "", refused(&config, SBX_STEP_CONFIG, "truncate_output", test_text("= %d ", wrong[i])));
+    }
+    forget_marker();
+}
+
 UTEST(config, unknown_modes) {
     static const int wrong[] = {7, 8, 99, 1000000, INT_MAX};
     sbx_config config = marked_config();
@@ -1332,6 +1434,8 @@ UTEST(config, modes_of_the_wrong_stream) {
     sbx_config config = marked_config();
     config.in = SBX_MERGE;
     EXPECT_REFUSED(&config, "in", "SBX_MERGE|3");
+    config.in = SBX_STREAM;
+    EXPECT_REFUSED(&config, "in", "SBX_STREAM|6");
     config.in = SBX_DEFAULT;
     config.out = SBX_MERGE;
     EXPECT_REFUSED(&config, "out", "SBX_MERGE|3");
@@ -1557,6 +1661,66 @@ UTEST(config, control_characters_do_not_reach_a_message) {
     sbx_free(&result);
 }
 
+/* Each of them, at both ends of its range, and that their neighbours stay. */
+UTEST(config, no_control_character_reaches_a_message) {
+    static const struct {
+        const char *text, *shown;
+    } rows[] = {
+        {"\x01", " "},
+        {"\x1f", " "},
+        {"\x7f", " "},
+        {"~", "~"},
+        {"\xc2\x80", "  "},
+        {"\xc2\x9f", "  "},
+        {"\xc2\xa0", "\xc2\xa0"},
+        {"\xd8\x9b", "\xd8\x9b"},
+        {"\xd8\x9c", "  "},
+        {"\xd8\x9d", "\xd8\x9d"}, /* the Arabic letter mark */
+        {"\xe2\x80\x8d", "\xe2\x80\x8d"},
+        {"\xe2\x80\x8e", "   "},
+        {"\xe2\x80\x8f", "   "}, /* left to right, and the reverse */
+        {"\xe2\x80\x90", "\xe2\x80\x90"},
+        {"\xe2\x80\xa7", "\xe2\x80\xa7"},
+        {"\xe2\x80\xa8", "   "},
+        {"\xe2\x80\xae", "   "}, /* line breaks, overrides */
+        {"\xe2\x80\xaf", "\xe2\x80\xaf"},
+        {"\xe2\x81\xa5", "\xe2\x81\xa5"},
+        {"\xe2\x81\xa6", "   "},
+        {"\xe2\x81\xa9", "   "}, /* isolates */
+        {"\xe2\x81\xaa", "\xe2\x81\xaa"},
+        {"\xff", "?"},
+        {"\xed\xa0\x80", "???"}, /* no text at all */
+    };
+    size_t i;
+    for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *argv[] = {NULL, NULL};
+        sbx_config config = {0};
+        sbx_result result;
+        argv[0] = test_text("no%ssuch", rows[i].text);
+        config.argv = argv;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_NOT_STARTED, result);
+        EXPECT_STREQ("", test_lacks(result.message, test_text("'no%ssuch'", rows[i].shown)));
+        sbx_free(&result);
+    }
+}
+
+/* A name of 55 bytes is told whole; of a longer one it is seen that something is missing. */
+UTEST(config, long_names_are_cut_and_that_shows) {
+    static const char long_name[] = "0123456789012345678901234567890123456789012345678901234!!!";
+    size_t n;
+    for (n = 54; n < 58; n++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.name = test_text("%.*s", (int)n, long_name);
+        result = RUN_CHILD(&config, "exit", "3");
+        EXPECT_STREQ(test_text("'%.*s%s' exited with code 3", n > 55 ? 52 : (int)n, long_name,
+                               n > 55 ? "..." : ""),
+                     result.message);
+        sbx_free(&result);
+    }
+}
+
 /* ==== The largest value of every limit ======================================================== */
 
 static const struct {
@@ -1725,6 +1889,7 @@ UTEST(config, clamp_puts_the_policy_and_the_cgroup_of_the_ceiling) {
 
 #ifdef __linux__
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 
 static int tell_user(void *arg, void *ret, size_t size) {
     unsigned *ids = (unsigned *)ret;
@@ -1733,6 +1898,32 @@ static int tell_user(void *arg, void *ret, size_t size) {
     ids[1] = (unsigned)getegid();
     ids[2] = (unsigned)getgroups(0, NULL);
     return 0;
+}
+
+/* A session's keys are the old user's. */
+static const char *keep_keys(void *arg) {
+    sbx_config config = {0};
+    sbx_result result;
+    long key;
+    (void)arg;
+    if (syscall(SYS_keyctl, 1L, "sbx-test") < 0) return "skip: no session of keys here";
+    key = syscall(SYS_add_key, "user", "sbx-test-key", "x", (size_t)1, -3L);
+    if (key < 0) return "skip: no keys here";
+    TEST_MUST(syscall(SYS_keyctl, 5L, key, 0x3f3f3f3fL) == 0); /* for everybody who can find it */
+    config.argv = test_child_argv("net", "keys", "sbx-test-key");
+    MUST_BE_WELL(test_run(&config, &result));
+    if (strcmp(result.out.data, "found\n") != 0) return "skip: an emulator has no keys";
+    sbx_free(&result);
+    config.uid = 4242;
+    MUST_BE_WELL(test_run(&config, &result));
+    TEST_MUST(strcmp(result.out.data, "none\n") == 0);
+    sbx_free(&result);
+    return "";
+}
+
+UTEST(config, uid_leaves_the_keys_behind) {
+    if (geteuid() != 0 || test_is_portable()) UTEST_SKIP("only root on Linux can do that");
+    EXPECT_WELL(test_in_copy(keep_keys, NULL));
 }
 
 /* With and without a tree, with and without a policy: the ids, no other groups, no capabilities;
@@ -1782,6 +1973,98 @@ UTEST(config, uid_and_gid) {
     test_remove_tree(dir);
 }
 
+/* A host with other groups, and with capabilities that it keeps when it changes its user. */
+static const char *become_user(void *arg) {
+    static const gid_t groups[] = {0, 4, 4747};
+    static const char *const want[] = {"Uid:\t4242\t4242\t4242\t4242\n",
+                                       "Gid:\t4343\t4343\t4343\t4343\n",
+                                       "Groups:\t \n",
+                                       "CapPrm:\t0000000000000000\n",
+                                       "CapEff:\t0000000000000000\n",
+                                       "CapAmb:\t0000000000000000\n"};
+    sbx_config config = {0};
+    sbx_result result;
+    size_t i;
+    config.contain = test_both[*(int *)arg];
+    config.uid = 4242;
+    config.gid = 4343;
+    config.command = "cat /proc/self/status";
+    if (syscall(SYS_setgroups, 3L, groups) != 0) return "skip: groups cannot be set here";
+    MUST_BE_WELL(test_run(&config, &result));
+    TEST_MUST(result.verdict == SBX_OK);
+    for (i = 0; i < sizeof want / sizeof *want; i++)
+        MUST_BE_WELL(test_lacks(result.out.data, want[i]));
+    sbx_free(&result);
+    config.uid = 0; /* the group alone: root's other ones are gone, too */
+    MUST_BE_WELL(test_run(&config, &result));
+    MUST_BE_WELL(test_lacks(result.out.data, want[1]));
+    MUST_BE_WELL(test_lacks(result.out.data, want[2]));
+    sbx_free(&result);
+    return "";
+}
+
+/* Six words of capabilities, and the real, effective and saved ids. No exec has tidied up here. */
+static int tell_credentials(void *arg, void *ret, size_t size) {
+    unsigned head[2] = {0x20080522u, 0}, *told = (unsigned *)ret;
+    uid_t u[3];
+    gid_t g[3];
+    int i;
+    (void)arg;
+    if (size != 12 * sizeof *told || syscall(SYS_capget, head, told) != 0) return 1;
+    if (getresuid(&u[0], &u[1], &u[2]) != 0 || getresgid(&g[0], &g[1], &g[2]) != 0) return 2;
+    for (i = 0; i < 3; i++) told[6 + i] = (unsigned)u[i], told[9 + i] = (unsigned)g[i];
+    return 0;
+}
+
+static const char *become_user_in_a_call(void *arg) {
+    unsigned told[12], i;
+    sbx_config config = {0};
+    sbx_result result;
+    config.contain = test_both[*(int *)arg];
+    config.uid = 4242;
+    config.gid = 4343;
+    TEST_MUST(prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0);
+    sbx_call(&config, tell_credentials, NULL, told, sizeof told, &result);
+    if (result.verdict != SBX_OK) return test_text("%s", result.message);
+    for (i = 0; i < 6; i++) TEST_MUST(told[i] == 0);
+    for (i = 6; i < 9; i++) TEST_MUST(told[i] == 4242);
+    for (i = 9; i < 12; i++) TEST_MUST(told[i] == 4343);
+    sbx_free(&result);
+    return "";
+}
+
+UTEST(config, uid_leaves_nothing_of_root) {
+    int both;
+    if (geteuid() != 0) UTEST_SKIP("only root can become another user");
+    for (both = 0; both < 2; both++) {
+        EXPECT_WELL(test_in_copy(become_user, &both));
+        if (!test_is_portable() && test_has_call())
+            EXPECT_STREQ("", test_in_copy(become_user_in_a_call, &both));
+    }
+}
+
+/* In a user namespace without that user; root is the only one there. */
+static const char *become_nobody(void *arg) {
+    sbx_config config = {0};
+    sbx_result result;
+    config.contain = SBX_CONTAIN_GROUP;
+    config.command = "echo ran";
+    if (*(int *)arg) config.uid = 4242;
+    else config.gid = 4343;
+    if (!own_users(0, 0, 0)) return "skip: no user namespace can be had here";
+    MUST_BE_WELL(test_run(&config, &result));
+    TEST_MUST(result.verdict == SBX_NOT_STARTED && result.step == SBX_STEP_SESSION);
+    TEST_MUST(result.sys_errno == EPERM || result.sys_errno == EINVAL);
+    MUST_BE_WELL(test_lacks(result.message, "its user could not be set up"));
+    sbx_free(&result);
+    return "";
+}
+
+UTEST(config, uid_that_cannot_be_had_runs_nothing) {
+    int uid;
+    for (uid = 0; uid < 2; uid++) EXPECT_WELL(test_in_copy(become_nobody, &uid));
+}
+
 UTEST(config, uid_makes_processes_bind_root) {
     sbx_config config = {0};
     sbx_result result;
@@ -1814,6 +2097,13 @@ UTEST(config, uid_needs_a_host_that_is_root) {
     EXPECT_EQ(SBX_STEP_CONFIG, (int)result.step);
     EXPECT_TRUE_MSG(strstr(result.message, "uid = ") != NULL, result.message);
     sbx_free(&result);
+    config.uid = 0;
+    config.gid = geteuid() == 0 ? ~0u : (unsigned)getegid() + 1;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_NOT_STARTED, result);
+    EXPECT_EQ(geteuid() == 0 ? EINVAL : EPERM, result.sys_errno);
+    EXPECT_TRUE_MSG(strstr(result.message, "gid = ") != NULL, result.message);
+    sbx_free(&result);
     config.uid = (unsigned)geteuid(); /* who it is already it may be */
     config.gid = (unsigned)getegid();
     TEST_RUN(&config, &result);
@@ -1838,3 +2128,35 @@ UTEST(config, uid_failures_are_told) {
     test_remove_tree(dir);
 }
 #endif
+
+UTEST(config, empty_path_of_a_policy_is_no_path) {
+    static const char *const none[] = {"", NULL};
+    sbx_policy policy = {0};
+    sbx_config config = {0};
+    sbx_result result;
+    int i;
+    if (!test_has_policy()) UTEST_SKIP("no policy there");
+    for (i = 0; i < 2; i++) {
+        if (i) policy.write = none;
+        else policy.read = none;
+        config.policy = &policy;
+        config.command = "true";
+        errno = ESRCH;
+        EXPECT_EQ((int)SBX_NOT_STARTED, (int)sbx_run(&config, &result));
+        if (result.sys_errno == ENOSYS) UTEST_SKIP("no policy on this machine");
+        EXPECT_EQ(ENOENT, result.sys_errno);
+        policy.read = policy.write = NULL;
+    }
+}
+
+UTEST(config, watch_of_many_needs_no_place_for_the_time) {
+    sbx_config config = {0};
+    sbx_result result;
+    sbx *box;
+    config.argv = test_child_argv("exit", "0");
+    box = sbx_start(&config, &result);
+    ASSERT_TRUE(box != NULL);
+    sbx_get_watch_any(&box, 1, NULL);
+    sbx_get_watch_any(NULL, 3, NULL);
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+}

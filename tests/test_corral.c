@@ -622,6 +622,22 @@ static const char *pid_1_is(const char *name) {
     return test_text("pid 1 is %s", is);
 }
 
+/* Whoever pid 1 is, it passes on what everybody is told: a worker in a session of its own, too. */
+static const char *workers_are_told(void) {
+    sbx_config config = {0};
+    sbx_result result;
+    const char *flaw;
+    config.argv = test_child_argv("tidy", "setsid");
+    config.contain = SBX_CONTAIN_TREE;
+    config.grace_ms = 8000;
+    config.timeout_ms = SHORT_MS;
+    flaw = test_run_ready(&config, "ready\n", &result);
+    if (!*flaw && strcmp(result.out.data, "ready\ntidied\n") != 0)
+        flaw = test_text("it was not told: %s%s", result.out.data, result.message);
+    sbx_free(&result);
+    return flaw;
+}
+
 /* The built-in image is refused in one way or the other: then it is a shell. */
 static const char *place_without_image(void *arg) {
     int number = *(const int *)arg;
@@ -629,7 +645,8 @@ static const char *place_without_image(void *arg) {
     if (!test_forbid(&number, 1, number == SYS_execveat ? EACCES : ENOSYS))
         return "skip: no filter";
     MUST_BE_WELL(place_holds(TREE_YES));
-    return pid_1_is("sh");
+    MUST_BE_WELL(pid_1_is("sh"));
+    return workers_are_told();
 }
 
 /* There is neither: pid 1 is a copy of the host. */
@@ -652,6 +669,7 @@ static const char *place_without_shell(void *arg) {
     if (!test_forbid(&image, 1, EACCES)) return "skip: no filter";
     MUST_BE_WELL(place_holds(TREE_YES));
     MUST_BE_WELL(pid_1_is(""));
+    MUST_BE_WELL(workers_are_told());
     return places_lightly ? "" : host_of_attacks(&(int){37});
 }
 

@@ -448,6 +448,28 @@ static int lacked_a_descriptor(const sbx_result *r) {
            (r->step == SBX_STEP_IO || r->step == SBX_STEP_SPAWN);
 }
 
+/* The one descriptor that is free is one of the child's own: too few, and not "invalid". */
+static const char *run_with_stdin_only(void *arg) {
+    struct rlimit limit;
+    sbx_config config = {0};
+    sbx_result result;
+    (void)arg;
+    config.argv = test_child_argv("exit", "0");
+    close(0);
+    close(1);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 3;
+    TEST_MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    sbx_run(&config, &result);
+    if (!lacked_a_descriptor(&result)) return test_text("%d: %s", result.sys_errno, result.message);
+    sbx_free(&result);
+    return "";
+}
+
+UTEST(host, a40_numbers_of_the_child_alone_are_too_few) {
+    EXPECT_STREQ("", test_in_copy(run_with_stdin_only, NULL));
+}
+
 /* With ever more descriptors free: a clean refusal until there are enough, then a clean run. */
 static const char *run_with_few_fds(void *arg) {
     struct rlimit limit;
@@ -619,6 +641,36 @@ static void expect_without_memory(int *utest_result, int how, int truncate) {
     }
     EXPECT_TRUE(done);
     EXPECT_GT(refused, 0);
+}
+
+/* Of stderr alone, and what is said of it: where it ends the run, and where it does not. */
+UTEST(host, a41_no_memory_for_stderr_is_told) {
+    int truncate;
+    for (truncate = 0; truncate < 2; truncate++) {
+        long nth, told = 0; /* whether there is a look at it, and so the order, may differ */
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("write", "0", "3000");
+        config.contain = SBX_CONTAIN_GROUP;
+        config.truncate_output = truncate;
+        config.grace_ms = -1;
+        for (nth = 1; told == 0 && nth < 500; nth++) {
+            test_fail_allocation(1 + nth % 20);
+            sbx_run(&config, &result);
+            test_fail_allocation(0);
+            if (result.verdict != SBX_NOT_STARTED && result.err.size == 0) {
+                EXPECT_VERDICT(truncate ? SBX_OK : SBX_OUTPUT_LIMIT, result);
+                EXPECT_TRUE(result.err.truncated && result.err.total == 3000 && !result.certain);
+                EXPECT_EQ(truncate ? 0 : ENOMEM, result.sys_errno);
+                EXPECT_STREQ("", test_lacks(result.message,
+                                            truncate ? "; not all of its output could be kept"
+                                                     : "more output than the host had memory for"));
+                told++;
+            }
+            sbx_free(&result);
+        }
+        EXPECT_GT(told, 0L);
+    }
 }
 
 UTEST(host, a41_every_allocation_fails_once) { expect_without_memory(utest_result, BY_RUN, 0); }

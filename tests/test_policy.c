@@ -23,6 +23,7 @@
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 
 /* ==== Can it be tried here? =================================================================== */
@@ -1639,8 +1640,9 @@ UTEST(policy, root_of_its_own_hides_the_kernels_figures) {
     sbx_config config = boxed(&policy);
     sbx_result result;
     NEEDS_POLICY();
-    config.command = "cd /proc; cat kpagecount kpageflags slabinfo vmallocinfo timer_list "
-                     "pagetypeinfo sys/net/ipv4/tcp_fastopen_key 2>/dev/null | head -c 30 | wc -c";
+    config.command = "cd /proc; cat kpagecount kpageflags kpagecgroup slabinfo vmallocinfo "
+                     "timer_list pagetypeinfo sys/net/ipv4/tcp_fastopen_key 2>/dev/null | "
+                     "head -c 30 | wc -c";
     EXPECT_STREQ("0\n", in_box(&policy, NULL, config.command));
     if (geteuid() == 0)
         EXPECT_STREQ("", in_box(&policy, NULL, "cd /proc/sys/net/ipv6/conf && ls || true"));
@@ -1892,6 +1894,56 @@ UTEST(policy, kill_on_denied_leaves_no_orphan) {
     NEEDS_POLICY();
     NEEDS_GROUP_POLICY();
     EXPECT_STREQ("", test_in_copy(adopt_and_kill_on_denied, NULL));
+}
+
+/* ... and when the host is killed, who listened for it does not stay either. */
+static const char *killed_while_it_listens(void *arg) {
+    pid_t host;
+    int i, tries;
+    (void)arg;
+    TEST_MUST(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0);
+    for (i = 0; i < 4; i++) {
+        host = fork();
+        if (host == 0) {
+            sbx_policy policy = {0};
+            sbx_config config = boxed(&policy);
+            policy.kill_on_denied = 1;
+            config.contain = i % 2 ? SBX_CONTAIN_AUTO : SBX_CONTAIN_GROUP;
+            config.command = "exec sleep 1";
+            sbx_start(&config, NULL);
+            kill(getpid(), SIGKILL);
+        }
+        for (tries = 0; tries < 2000 && (waitpid(-1, NULL, WNOHANG | __WALL) >= 0); tries++)
+            test_sleep_ms(5);
+        TEST_MUST(errno == ECHILD && tries < 2000);
+    }
+    return "";
+}
+
+UTEST(policy, kill_on_denied_ends_with_the_host) {
+    NEEDS_POLICY();
+    NEEDS_GROUP_POLICY();
+    EXPECT_STREQ("", test_in_copy(killed_while_it_listens, NULL));
+}
+
+/* What the child opens for itself has a number of its own, which in the host is somebody else's. */
+UTEST(policy, group_closes_nothing_of_the_host) {
+    sbx_policy policy = {0};
+    sbx_config config = boxed(&policy);
+    sbx_result result;
+    sbx_watch watch;
+    sbx *box;
+    int i;
+    NEEDS_GROUP_POLICY();
+    config.contain = SBX_CONTAIN_GROUP;
+    config.command = "exec sleep 0.2";
+    box = sbx_start(&config, &result);
+    ASSERT_TRUE(box != NULL);
+    sbx_get_watch(box, &watch);
+    EXPECT_GE(watch.count, 3); /* two streams, the end, and who cancels */
+    for (i = 0; i < watch.count; i++) EXPECT_GE(fcntl(watch.fd[i], F_GETFD), 0);
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+    sbx_free(&result);
 }
 
 /* It is nobody's child, is not waited for, and does not keep a box alive. */
@@ -3441,5 +3493,362 @@ UTEST(policy, program_has_three_descriptors) {
         EXPECT_STREQ("0 1 2 ", result.out.data);
         sbx_free(&result);
     }
+}
+/* ==== Mounts, the system, settings: what no attack above asks for ============================= */
+
+static int has_option(const char *options, const char *name) {
+    size_t size = strlen(name);
+    for (; *options; options += strcspn(options, ","), options += *options == ',')
+        if (strncmp(options, name, size) == 0 && strchr(",", options[size])) return 1;
+    return 0;
+}
+
+/* "" = this mount of a box gives away nothing: what is read cannot be changed, and nowhere are
+   there devices or set-user-id programs, but for the devices of its own. */
+static const char *mount_flaw(const char *at, const char *options, const char *writable) {
+    int scratch = strcmp(at, "/tmp") == 0 || strcmp(at, "/dev/shm") == 0;
+    int device = strncmp(at, "/dev/", 5) == 0 && !scratch;
+    if (!has_option(options, "ro") && !scratch && strcmp(at, writable) != 0) return "not read-only";
+    if (strncmp(at, "/proc/", 6) == 0) return ""; /* an empty cover */
+    if (!has_option(options, "nosuid")) return "not nosuid";
+    if (!has_option(options, "nodev") && !device && strcmp(at, "/") != 0) return "not nodev";
+    return "";
+}
+
+UTEST(policy, root_mounts_give_nothing_away) {
+    static const char *const argv[] = {"/bin/cat", "/proc/self/mountinfo", NULL};
+    const char *all[] = {"/", NULL};
+    int whole;
+    NEEDS_POLICY();
+    for (whole = 0; whole < 2; whole++) { /* or "/" to read: then the host's root is the box's */
+        world w;
+        sbx_policy policy;
+        sbx_config config;
+        sbx_result result;
+        char *line, *more = NULL, at[512], options[512];
+        int named = 0, proc = 0; /* proc: the last one is above the host's */
+        world_open(&w);
+        policy = world_policy(&w);
+        if (whole) policy.read = all;
+        config = boxed(&policy);
+        config.argv = argv;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        line = strtok_r(result.out.data, "\n", &more);
+        for (; line; line = strtok_r(NULL, "\n", &more)) {
+            ASSERT_EQ_MSG(2, sscanf(line, "%*s %*s %*s %*s %511s %511s", at, options), line);
+            EXPECT_STREQ_MSG("", mount_flaw(at, options, w.writable), line);
+            named += strcmp(at, w.writable) == 0 || strcmp(at, w.readable) == 0;
+            if (strcmp(at, "/proc") == 0) proc = has_option(options, "noexec");
+        }
+        EXPECT_EQ(whole ? 1 : 2, named); /* they were seen at all */
+        EXPECT_TRUE(proc);
+        sbx_free(&result);
+        EXPECT_STREQ("", world_close(&w));
+    }
+}
+
+/* A device that somebody left in a tree is none there. */
+UTEST(policy, root_opens_no_device_in_a_tree) {
+    const char *command;
+    char path[2][PATH_MAX + 32];
+    sbx_policy policy;
+    world w;
+    int i, fd;
+    NEEDS_POLICY();
+    if (geteuid() != 0) UTEST_SKIP("only root can make devices");
+    world_open(&w);
+    snprintf(path[0], sizeof path[0], "%s/zero", w.readable);
+    snprintf(path[1], sizeof path[1], "%s/zero", w.writable);
+    for (i = 0; i < 2; i++) {
+        fd = mknod(path[i], S_IFCHR | 0666, makedev(1, 5)) == 0 ? open(path[i], O_RDONLY) : -1;
+        if (fd < 0) {
+            world_close(&w);
+            UTEST_SKIP("devices in the directory of the test cannot be had anyway");
+        }
+        close(fd);
+    }
+    policy = world_policy(&w);
+    command = test_text("for f in %s %s; do [ -c $f ] && echo there; "
+                        "head -c 1 $f >/dev/null 2>&1 && echo open; done; :",
+                        path[0], path[1]);
+    EXPECT_STREQ("there\nthere\n", in_box(&policy, NULL, command));
+    world_close(&w);
+}
+
+/* In a group nothing but Landlock keeps a host that is root from its own system. */
+UTEST(policy, group_system_is_read_only) {
+    sbx_policy policy = {0};
+    sbx_config config = boxed(&policy);
+    sbx_result result;
+    char *mine = strdup(test_text("/usr/sbx-test-%d", (int)getpid()));
+    NEEDS_GROUP_POLICY();
+    config.contain = SBX_CONTAIN_GROUP;
+    config.command = /* opened only, never written */
+        test_text("exec 2>/dev/null; for f in /usr/bin/env /etc/passwd /proc/self/comm "
+                  "/proc/sys/kernel/core_pattern; do (exec 3>>$f) && echo wrote $f; done; "
+                  "mkdir %s && echo made; for d in /root /home /var /run /srv /mnt /boot; do "
+                  "ls $d && echo read $d; done; cat /etc/shadow; cat /etc/fstab; "
+                  "(exec 3<>/dev/null) && echo ran",
+                  mine);
+    TEST_RUN(&config, &result);
+    EXPECT_STREQ("ran\n", result.out.data);
+    sbx_free(&result);
+    rmdir(mine);
+    config.policy = NULL; /* and without a policy it could */
+    TEST_RUN(&config, &result);
+    EXPECT_STREQ("", test_lacks(result.out.data, "wrote /proc/self/comm\n"));
+    if (geteuid() == 0) EXPECT_STREQ("", test_lacks(result.out.data, "wrote /etc/passwd\n"));
+    sbx_free(&result);
+    rmdir(mine);
+    free(mine);
+}
+
+/* Of /etc a box has what ordinary programs read; with the network also what finds others, and the
+   certificates that tell who they are. What is not on this machine cannot be missed. */
+UTEST(policy, system_has_what_programs_read) {
+    static const char *const names[] = {
+        "ld.so.cache",     "alternatives",    "passwd",   "group",     "nsswitch.conf",
+        "localtime",       "os-release",      NULL,       "hosts",     "host.conf",
+        "resolv.conf",     "gai.conf",        "services", "protocols", "ssl/certs",
+        "ca-certificates", "ssl/openssl.cnf", NULL};
+    int way;
+    NEEDS_POLICY();
+    for (way = 0; way < 4; way++) {
+        int group = way / 2, network = way % 2, of_network = 0;
+        sbx_policy policy = {0};
+        size_t i;
+        if (group && syscall(444, NULL, 0, 1) < 1) continue;
+        policy.allow_network = network;
+        for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+            sbx_config config = boxed(&policy);
+            sbx_result result;
+            struct stat st;
+            const char *path;
+            int there;
+            of_network |= !names[i];
+            path = test_text("/etc/%s", names[i] ? names[i] : "");
+            if (!names[i] || stat(path, &st) != 0 || access(path, R_OK) != 0) continue;
+            there = !of_network || network || (group && strstr(path, "openssl.cnf"));
+            config.contain = group ? SBX_CONTAIN_GROUP : SBX_CONTAIN_AUTO;
+            config.command = S_ISDIR(st.st_mode) ? test_text("ls %s >/dev/null", path)
+                                                 : test_text("head -c 1 %s >/dev/null", path);
+            TEST_RUN(&config, &result);
+            EXPECT_EQ_MSG(
+                there, result.verdict == SBX_OK,
+                test_text("%s, group %d, network %d: %s", path, group, network, result.err.data));
+            sbx_free(&result);
+        }
+    }
+}
+
+/* Files without a byte fill a file system in memory, too. */
+UTEST(policy, root_scratch_has_a_bound_for_files) {
+    sbx_policy policy = {0};
+    NEEDS_POLICY();
+    policy.scratch_bytes = 1 << 20;
+    EXPECT_STREQ("full\n", in_box(&policy, NULL,
+                                  "exec 2>/dev/null; i=0; while [ $i -lt 2500 ] && "
+                                  "true >/tmp/$i; do i=$((i+1)); done; "
+                                  "[ $i -gt 1000 ] && [ $i -lt 2500 ] && echo full || echo $i"));
+}
+
+/* 64 MiB if nothing else is said, or as much as there is. */
+UTEST(policy, root_scratch_has_a_default_and_need_not_end) {
+    static const char fill[] = "head -c 68000000 /dev/zero 2>/dev/null >/tmp/a && echo fits; :";
+    sbx_policy policy = {0};
+    NEEDS_POLICY();
+    EXPECT_STREQ("", in_box(&policy, NULL, fill));
+    policy.scratch_bytes = SBX_UNLIMITED;
+    EXPECT_STREQ("fits\n", in_box(&policy, NULL, fill));
+}
+
+/* Documented: below /tmp a named pipe of a readable tree can be written. Elsewhere it cannot: no
+   mount keeps anybody from that, but Landlock does. */
+UTEST(policy, a49_named_pipes_outside_tmp_are_not_written) {
+    char dir[] = "/var/tmp/sbx-test-XXXXXX", pipe_path[64];
+    const char *list[] = {dir, NULL}, *command;
+    sbx_policy policy = {0};
+    NEEDS_POLICY();
+    if (syscall(444, NULL, 0, 1) < 1) UTEST_SKIP("no Landlock");
+    if (!mkdtemp(dir)) UTEST_SKIP("no directory can be made in /var/tmp");
+    snprintf(pipe_path, sizeof pipe_path, "%s/pipe", dir);
+    policy.read = list;
+    command = test_text(
+        "[ -p %s ] && echo there; (exec 3<>%s) 2>/dev/null && echo open; :", pipe_path, pipe_path);
+    EXPECT_EQ(0, mkfifo(pipe_path, 0600));
+    EXPECT_STREQ("there\n", in_box(&policy, NULL, command));
+    policy.write = list;
+    EXPECT_STREQ("there\nopen\n", in_box(&policy, NULL, command));
+    unlink(pipe_path);
+    rmdir(dir);
+}
+
+UTEST(policy, umask_is_the_hosts) {
+    sbx_policy policy = {0};
+    mode_t before;
+    int contain;
+    NEEDS_POLICY();
+    NEEDS_GROUP_POLICY();
+    for (contain = SBX_CONTAIN_AUTO; contain <= SBX_CONTAIN_GROUP; contain++) {
+        sbx_config config = boxed(&policy);
+        sbx_result result;
+        config.contain = (sbx_contain)contain;
+        config.command = "umask";
+        before = umask(027);
+        TEST_RUN(&config, &result);
+        umask(before);
+        EXPECT_EQ_MSG(027l, strtol(result.out.data, NULL, 8), result.out.data);
+        sbx_free(&result);
+    }
+}
+
+/* Every file system of the kernel's own that can be mounted here, and a tree inside one. */
+static const char *settings_of_each_kind(void *arg) {
+    static const char *const types[] = {"proc",     "sysfs",    "cgroup2",    "debugfs",
+                                        "tracefs",  "configfs", "securityfs", "bpf",
+                                        "efivarfs", "pstore",   "selinuxfs",  "fusectl"};
+    world *w = (world *)arg;
+    char where[PATH_MAX + 32], inner[PATH_MAX + 64];
+    const char *list[] = {NULL, NULL};
+    sbx_policy policy = {0};
+    sbx_config config = boxed(&policy);
+    sbx_result result;
+    size_t i;
+    int way, runs = 0;
+    snprintf(where, sizeof where, "%s/in", w->writable);
+    snprintf(inner, sizeof inner, "%s/sys", where); /* of a /proc */
+    if (unshare(CLONE_NEWNS) < 0) return "skip: no mounts of its own";
+    TEST_MUST(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mkdir(where, 0755) == 0);
+    policy.write = list;
+    config.command = "exit 0";
+    for (i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (mount("none", where, types[i], 0, NULL) != 0) continue;
+        for (way = 0; way < 6; way++) { /* around it, it, inside it; in a tree and in a group */
+            list[0] = way < 2 ? w->writable : way < 4 ? where : inner;
+            if (way >= 4 && i > 0) continue;
+            config.contain = way % 2 ? SBX_CONTAIN_GROUP : SBX_CONTAIN_TREE;
+            sbx_run(&config, &result);
+            if (result.verdict != SBX_NOT_STARTED || !strstr(result.message, "kernel's settings"))
+                return test_text("%s, %s: %s", types[i], list[0], result.message);
+            sbx_free(&result);
+            runs++;
+        }
+        umount2(where, MNT_DETACH);
+    }
+    return runs >= 6 ? "" : "skip: nothing of the kind can be mounted";
+}
+
+UTEST(policy, root_writes_no_settings_of_any_kind) {
+    const char *got;
+    NEEDS_POLICY();
+    NEEDS_GROUP_POLICY();
+    got = in_world(settings_of_each_kind);
+    EXPECT_WELL(got);
+}
+
+/* Named in both lists a tree can be written, in whatever order; and in a tree that can be written
+   the program is a file like any other. */
+UTEST(policy, root_trees_named_twice) {
+    static const char script[] = "#!/bin/sh\nexec 2>/dev/null; echo x >>\"$0\" && echo grown; "
+                                 "mv \"$0\" \"$0.old\" && echo moved; exit 0\n";
+    const char *list[2] = {NULL, NULL}, *argv[2] = {NULL, NULL};
+    int contain;
+    NEEDS_POLICY();
+    NEEDS_GROUP_POLICY();
+    for (contain = SBX_CONTAIN_AUTO; contain <= SBX_CONTAIN_GROUP; contain++) {
+        char path[PATH_MAX + 32];
+        sbx_policy policy = {0};
+        sbx_config config = boxed(&policy);
+        sbx_result result;
+        world w;
+        world_open(&w);
+        list[0] = w.writable;
+        policy.read = policy.write = list;
+        config.contain = (sbx_contain)contain;
+        config.command = test_text("echo x >%s/new && echo written", w.writable);
+        TEST_RUN(&config, &result);
+        EXPECT_STREQ_MSG("written\n", result.out.data, result.message);
+        sbx_free(&result);
+        test_write_file(w.writable, "prog", script, sizeof script - 1, 0755);
+        snprintf(path, sizeof path, "%s/prog", w.writable);
+        argv[0] = path;
+        config.command = NULL;
+        config.argv = argv;
+        policy.read = NULL;
+        TEST_RUN(&config, &result);
+        EXPECT_STREQ_MSG("grown\nmoved\n", result.out.data, result.message);
+        sbx_free(&result);
+        EXPECT_STREQ("", world_close(&w));
+    }
+}
+
+/* With "/" to read /tmp is the host's and cannot be written: HOME and TMPDIR are elsewhere. */
+UTEST(policy, root_of_the_host_has_a_tmpdir_to_write) {
+    const char *all[] = {"/", NULL};
+    sbx_policy policy = {0};
+    NEEDS_POLICY();
+    policy.read = all;
+    EXPECT_STREQ(
+        "/dev/shm /dev/shm\nmade\n",
+        in_box(&policy, NULL, "echo $TMPDIR $HOME; f=$(mktemp) && echo x >$f && echo made"));
+}
+
+/* Who listens for forbidden calls is the host's, and not one of the box's processes. */
+UTEST(policy, kill_on_denied_counts_only_the_program) {
+    sbx_policy policy = {0};
+    sbx_config config = boxed(&policy);
+    sbx_result result;
+    sbx_usage usage;
+    sbx *box;
+    int i;
+    NEED_WATCH();
+    NEEDS_EAR();
+    policy.kill_on_denied = 1;
+    config.in = SBX_PIPE;
+    config.argv = test_child_argv("cat");
+    box = sbx_start(&config, &result);
+    ASSERT_TRUE_MSG(box != NULL, result.message);
+    for (i = 0; i < 40; i++) { /* the first looks follow the program's children, others see all */
+        sbx_get_usage(box, &usage);
+        EXPECT_EQ(1, usage.processes);
+        test_sleep_ms(1);
+    }
+    EXPECT_EQ(SBX_OK, (int)sbx_finish(box, &result));
+    sbx_free(&result);
+}
+
+/* A socket that the host hands over leads to nobody on this machine, network or not. */
+static const char *reach_with(const sbx_policy *policy, sbx_contain contain, const char *name,
+                              const char *wanted) {
+    sbx_config config = boxed(policy);
+    sbx_result result;
+    const char *flaw;
+    int pass[] = {-1, -1};
+    pass[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    config.contain = contain;
+    config.pass_fds = pass;
+    config.argv = set_argv("reach", name);
+    flaw = test_run(&config, &result);
+    if (!*flaw && strcmp(result.out.data, wanted) != 0)
+        flaw = test_text("%s%s", result.out.data, result.message);
+    sbx_free(&result);
+    close(pass[0]);
+    return flaw;
+}
+
+UTEST(policy, a53_a_socket_of_the_host_reaches_nobody) {
+    sbx_policy policy = {0};
+    listeners l;
+    NEEDS_POLICY();
+    if (syscall(444, NULL, 0, 1) < 6) UTEST_SKIP("before version 6 Landlock lets it out");
+    policy.allow_network = 1;
+    memset(&l, 0, sizeof l);
+    ASSERT_EQ(0, bind_unix(&l, 5, SOCK_STREAM, test_text("@sbx-test-r-%d", (int)getpid())));
+    ASSERT_EQ(0, listen(l.fd[5], 8));
+    EXPECT_STREQ("", reach_with(NULL, SBX_CONTAIN_GROUP, l.name[5], "reach worked\nend\n"));
+    EXPECT_STREQ("", reach_with(&policy, SBX_CONTAIN_AUTO, l.name[5], "reach EPERM\nend\n"));
+    EXPECT_STREQ("", reach_with(&policy, SBX_CONTAIN_GROUP, l.name[5], "reach EPERM\nend\n"));
+    close(l.fd[5]);
 }
 #endif

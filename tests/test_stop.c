@@ -1143,6 +1143,32 @@ UTEST(stop, memory_hog_gets_no_grace) {
     sbx_free(&result);
 }
 
+/* Nor does who begins with it while he has the grace for something else. */
+UTEST(stop, memory_hog_loses_the_grace_it_has) {
+    sbx_config config = {0};
+    sbx_result result;
+    char word[8];
+    sbx *box;
+    if (!test_has_watch()) UTEST_SKIP("memory_bytes is the address space there");
+    config.argv = (const char *const[]){
+        "sh", "-c", "trap '' TERM; echo r; read go; exec \"$0\" memory own 300 1 6000",
+        test_child(), NULL};
+    config.contain = SBX_CONTAIN_GROUP;
+    config.memory_bytes = 100 * MB;
+    config.grace_ms = 20000;
+    config.timeout_ms = LONG_MS;
+    config.in = SBX_PIPE;
+    box = sbx_start(&config, &result);
+    ASSERT_TRUE(box != NULL);
+    while (sbx_read(box, SBX_STDOUT, word, 2) == 0) sbx_poll(box, 100);
+    sbx_cancel(box);
+    EXPECT_EQ(0, sbx_poll(box, 1));
+    EXPECT_EQ(3LL, sbx_write(box, "go\n", 3));
+    EXPECT_EQ((int)SBX_CANCELLED, (int)sbx_finish(box, &result));
+    EXPECT_EQ_MSG(SIGKILL, result.signal, result.message); /* it would end by itself after 6 s */
+    sbx_free(&result);
+}
+
 /* Who tried what is forbidden does nothing more, not even in a handler. */
 UTEST(stop, denied_one_gets_no_grace) {
     sbx_policy policy = {0};
@@ -1348,6 +1374,30 @@ UTEST(stop, an_ended_program_gets_no_more_time) {
     sbx_free(&result);
 }
 
+/* It wrote too much and had ended when the host read that: nobody stopped it. */
+UTEST(stop, an_ended_program_was_not_stopped) {
+    int i;
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        siginfo_t info;
+        sbx *box;
+        int pid;
+        config.argv = test_child_argv("write", "12", "0");
+        config.contain = test_both[i];
+        config.output_bytes = 11;
+        box = sbx_start(&config, &result);
+        ASSERT_TRUE_MSG(box != NULL, result.message);
+        pid = sbx_pid(box);
+        if (pid > 0) EXPECT_EQ(0, waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
+        EXPECT_EQ((int)SBX_OUTPUT_LIMIT, (int)sbx_finish(box, &result));
+        EXPECT_EQ(0, result.exit_code);
+        EXPECT_EQ(1, result.certain);
+        EXPECT_TRUE_MSG(strstr(result.message, "stopped") == NULL, result.message);
+        sbx_free(&result);
+    }
+}
+
 /* A program that has ended keeps its verdict, although only its tracer can see the end. */
 UTEST(stop, end_that_a_tracer_holds_is_no_time_out) {
     sbx_config config = {0};
@@ -1520,4 +1570,27 @@ UTEST(pitfall, P50_a_process_stuck_in_the_kernel_does_not_hold_the_host_slow) {
 #else
     UTEST_SKIP("FUSE is Linux's");
 #endif
+}
+
+/* ==== Found from outside ====================================================================== */
+
+/* Nobody has polled since it ended. */
+UTEST(stop, who_has_ended_gets_no_signal_and_has_no_number) {
+    int i;
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        sbx *box;
+        int tries;
+        config.argv = test_child_argv("exit", "3");
+        config.contain = test_both[i];
+        box = sbx_start(&config, &result);
+        ASSERT_TRUE(box != NULL);
+        for (tries = 0; tries < 2000 && sbx_pid(box) != 0; tries++) test_sleep_ms(5);
+        EXPECT_EQ(0, sbx_pid(box));
+        EXPECT_EQ(0, sbx_signal(box, SIGTERM));
+        EXPECT_EQ((int)SBX_EXITED, (int)sbx_finish(box, &result));
+        EXPECT_EQ(3, result.exit_code);
+        sbx_free(&result);
+    }
 }

@@ -1503,6 +1503,108 @@ static int writable_ones(const sbx *box) {
     return count;
 }
 
+/* A program that does not want its input is as good as any: that is no failure, and no doubt. */
+UTEST(streams, input_that_nobody_wants_leaves_no_doubt) {
+    static char input[3000000];
+    sbx_config config = {0};
+    sbx_result result;
+    config.input = input;
+    config.input_size = sizeof input;
+    config.argv = test_child_argv("read_some", "10", "close", "100");
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_EQ(1, result.certain);
+    EXPECT_EQ(0, result.sys_errno);
+    EXPECT_STREQ("'child' exited with code 0", result.message);
+    sbx_free(&result);
+}
+
+/* Where a write fails, the program does not get the rest: that is told, with the reason. */
+UTEST(streams, input_that_cannot_be_fed_is_told) {
+    static char input[2000000];
+    sbx_config config = {0};
+    sbx_result result;
+    sbx_watch watch;
+    int i, null = open("/dev/null", O_RDONLY), replaced = 0;
+    sbx *box;
+    config.argv = test_child_argv("cat");
+    config.out = SBX_DISCARD;
+    config.timeout_ms = LONG_MS;
+    config.input = input;
+    config.input_size = sizeof input;
+    box = sbx_start(&config, &result);
+    ASSERT_TRUE(box != NULL);
+    sbx_get_watch(box, &watch);
+    for (i = 0; i < watch.count; i++)
+        if (watch.writable[i]) replaced += dup2(null, watch.fd[i]) == watch.fd[i];
+    close(null);
+    EXPECT_EQ(1, replaced);
+    sbx_finish(box, &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_EQ(0, result.certain);
+    EXPECT_EQ(EBADF, result.sys_errno);
+    EXPECT_STREQ("", test_lacks(result.message, "not all of its input could be fed"));
+    sbx_free(&result);
+}
+
+/* A host that closes what is not its own: no output from there on, which is told; and the end is
+   seen all the same. */
+UTEST(streams, host_that_closes_a_descriptor_of_a_box) {
+    sbx_config config = {0};
+    sbx_result result;
+    sbx_watch watch;
+    struct stat st;
+    int i, closed = 0;
+    sbx *box;
+    config.argv = test_child_argv("sleep", "100", "3");
+    config.timeout_ms = 8000;
+    box = sbx_start(&config, &result);
+    ASSERT_TRUE(box != NULL);
+    sbx_get_watch(box, &watch);
+    for (i = 0; i < watch.count && !closed; i++)
+        if (fstat(watch.fd[i], &st) == 0 && S_ISFIFO(st.st_mode)) closed = close(watch.fd[i]) == 0;
+    EXPECT_EQ(1, closed);
+    sbx_finish(box, &result);
+    EXPECT_VERDICT(SBX_EXITED, result);
+    EXPECT_EQ(3, result.exit_code);
+    EXPECT_EQ(0, result.certain);
+    EXPECT_STREQ("", test_lacks(result.message, "not all of its output could be kept"));
+    sbx_free(&result);
+}
+
+/* How long to wait is told so that nobody wakes in vain, nor for ever. */
+UTEST(streams, watch_tells_how_long_to_wait) {
+    sbx_config config = {0};
+    sbx_result result;
+    sbx_watch watch;
+    int round, turns = 0;
+    sbx *box;
+    config.argv = test_child_argv("sleep", "10000");
+    config.contain = SBX_CONTAIN_GROUP;
+    config.grace_ms = -1;
+    for (round = 0; round < 10; round++) {
+        config.timeout_ms = 20 + round;
+        box = sbx_start(&config, &result);
+        ASSERT_TRUE(box != NULL);
+        do {
+            struct pollfd wait[8];
+            int i;
+            sbx_get_watch(box, &watch);
+            for (i = 0; i < watch.count; i++) {
+                wait[i].fd = watch.fd[i];
+                wait[i].events = watch.writable[i] ? POLLOUT : POLLIN;
+            }
+            poll(wait, (nfds_t)watch.count, (int)watch.wait_ms);
+            turns++;
+        } while (!sbx_poll(box, 0));
+        sbx_get_watch(box, &watch);
+        EXPECT_TRUE(watch.count == 0 && watch.wait_ms == 0);
+        EXPECT_EQ((int)SBX_TIMED_OUT, (int)sbx_finish(box, &result));
+        sbx_free(&result);
+    }
+    EXPECT_LT(turns, 400);
+}
+
 /* A full input is to be waited for until it can be written, and only a full one. */
 UTEST(streams, watch_tells_what_is_to_be_written) {
     static char chunk[65536];

@@ -456,6 +456,38 @@ UTEST(talk, keep_first_last_ends_to_the_byte) {
             }
 }
 
+/* Bytes that come in known pieces, for every length from before the ring's end to far behind it. */
+UTEST(talk, keep_last_across_the_rings_end) {
+    enum { PIECE = 20000, CAP = 100000 };
+    static char bytes[30 * PIECE];
+    size_t i;
+    int pieces;
+    for (i = 0; i < sizeof bytes; i++) bytes[i] = test_pattern(i);
+    for (pieces = 10; pieces <= 30; pieces++) {
+        sbx_config config = {0};
+        sbx_result result;
+        sbx_usage usage;
+        sbx *box;
+        config.output_bytes = CAP;
+        config.truncate_output = SBX_KEEP_LAST;
+        config.contain = SBX_CONTAIN_GROUP;
+        box = TALK(&config, "cat");
+        ASSERT_TRUE(box != NULL);
+        for (i = 0; i < (size_t)pieces; i++) {
+            ASSERT_EQ((long long)PIECE, sbx_write(box, bytes + i * PIECE, PIECE));
+            do {
+                ASSERT_EQ(0, sbx_poll(box, 10));
+                sbx_get_usage(box, &usage);
+            } while (usage.output_bytes < (long long)((i + 1) * PIECE));
+        }
+        sbx_close_input(box);
+        EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+        EXPECT_STREQ_MSG("", ends_flaw(&result.out, 0, CAP, (size_t)pieces * PIECE),
+                         test_text("%d pieces", pieces));
+        sbx_free(&result);
+    }
+}
+
 /* Both streams share the cap, or stderr has its own. */
 UTEST(talk, keep_ends_of_both_streams) {
     sbx_config config = {0};
@@ -471,6 +503,12 @@ UTEST(talk, keep_ends_of_both_streams) {
     EXPECT_STREQ("", ends_flaw(&result.out, 0, 9000, 50000));
     EXPECT_STREQ("", ends_flaw(&result.err, 1000, 1000, 1000));
     sbx_free(&result);
+    config.output_bytes = 10001; /* no byte of an odd cap is lost */
+    result = RUN_CHILD(&config, "write", "50000", "50000");
+    EXPECT_STREQ("", ends_flaw(&result.out, 0, 5001, 50000));
+    EXPECT_STREQ("", ends_flaw(&result.err, 0, 5000, 50000));
+    sbx_free(&result);
+    config.output_bytes = 10000;
     config.truncate_output = SBX_KEEP_ENDS;
     config.error_bytes = 301;
     result = RUN_CHILD(&config, "write", "50000", "20000");
@@ -589,6 +627,10 @@ UTEST(talk, error_bytes_is_a_cap_of_its_own) {
     result = RUN_CHILD(&config, "write", "0", "201");
     EXPECT_VERDICT(SBX_OUTPUT_LIMIT, result);
     EXPECT_TRUE(result.err.size == 200 && result.err.truncated);
+    EXPECT_STREQ("", test_lacks(result.message, "more than its 200 bytes of stderr"));
+    sbx_free(&result);
+    result = RUN_CHILD(&config, "write", "1001", "0");
+    EXPECT_STREQ("", test_lacks(result.message, "more than its 1000 bytes of output"));
     sbx_free(&result);
     config.truncate_output = SBX_KEEP_FIRST;
     result = RUN_CHILD(&config, "write", "5000", "201");
@@ -631,6 +673,140 @@ UTEST(talk, timeout_for_each_move) {
     EXPECT_STREQ("", test_lacks(result.message, "77 ms"));
     sbx_free(&result);
     EXPECT_EQ(0, sbx_set_timeout(NULL, 1));
+}
+
+#if TEST_HAS_TREE
+/* Seconds until the clock of pid 1 ends the tree, if the host is not there to do it: it is a
+   descriptor of the host's. 0 = it stands still; -1 = there is none. */
+static long long clock_of_pid_1(void) {
+    char path[64], text[512], *at;
+    int fd;
+    for (fd = 0; fd < 1024; fd++) {
+        long long seconds = -1;
+        FILE *info;
+        size_t n;
+        snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+        info = fopen(path, "r");
+        if (!info) continue;
+        n = fread(text, 1, sizeof text - 1, info);
+        fclose(info);
+        text[n] = 0;
+        at = strstr(text, "it_value: (");
+        if (at && sscanf(at, "it_value: (%lld,", &seconds) == 1) return seconds;
+    }
+    return -1;
+}
+
+/* Else it would end who was given more time, and not end who was given less. */
+UTEST(talk, timeout_is_told_to_pid_1) {
+    sbx_config config = {0};
+    sbx_result result;
+    sbx *box;
+    NEED_TREE();
+    config.contain = SBX_CONTAIN_TREE;
+    config.timeout_ms = 100000;
+    config.grace_ms = -1;
+    box = TALK(&config, "cat");
+    ASSERT_TRUE(box != NULL);
+    if (clock_of_pid_1() < 0) {
+        sbx_finish(box, NULL);
+        UTEST_SKIP("pid 1 has no clock here");
+    }
+    EXPECT_TRUE(clock_of_pid_1() > 50 && clock_of_pid_1() < 110);
+    EXPECT_EQ(1, sbx_set_timeout(box, 1000000));
+    EXPECT_TRUE(clock_of_pid_1() > 950 && clock_of_pid_1() < 1010);
+    EXPECT_EQ(1, sbx_set_timeout(box, 300000));
+    EXPECT_TRUE(clock_of_pid_1() > 250 && clock_of_pid_1() < 310);
+    EXPECT_EQ(1, sbx_set_timeout(box, SBX_UNLIMITED));
+    EXPECT_EQ(0LL, clock_of_pid_1());
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+    sbx_free(&result);
+}
+#endif
+
+/* What is no time, and who is about to end anyway. */
+UTEST(talk, timeout_that_cannot_be_set) {
+    sbx_config config = {0};
+    sbx_result result;
+    char word[8];
+    sbx *box;
+    config.grace_ms = LONG_MS;
+    box = TALK(&config, "ignore", "ignore");
+    ASSERT_TRUE(box != NULL);
+    while (sbx_read(box, SBX_STDOUT, word, 1) == 0) sbx_poll(box, 100);
+    EXPECT_EQ(0, sbx_set_timeout(box, -2));
+    EXPECT_EQ(0, sbx_set_timeout(box, SBX_MAX_MS + 1));
+    EXPECT_EQ(0, sbx_set_timeout(box, LLONG_MAX));
+    EXPECT_EQ(1, sbx_set_timeout(box, SBX_MAX_MS));
+    EXPECT_EQ(0, sbx_poll(box, 1));
+    sbx_cancel(box);
+    EXPECT_EQ(0, sbx_poll(box, 1));
+    EXPECT_EQ(0, sbx_set_timeout(box, LONG_MS)); /* it has its grace, and no more */
+    sbx_kill(box);
+    EXPECT_EQ((int)SBX_CANCELLED, (int)sbx_finish(box, &result));
+    sbx_free(&result);
+}
+
+/* The longest wait there is ends with the program, and not before. */
+UTEST(talk, poll_can_wait_as_long_as_a_number_can_say) {
+    sbx_config config = {0};
+    sbx_result result;
+    sbx *box = TALK(&config, "sleep", "50", "3");
+    ASSERT_TRUE(box != NULL);
+    EXPECT_EQ(1, sbx_poll(box, LLONG_MAX));
+    EXPECT_EQ((int)SBX_EXITED, (int)sbx_finish(box, &result));
+    sbx_free(&result);
+}
+
+/* A full input: poll returns as soon as there is room, and not at the end of the program. */
+UTEST(talk, poll_wakes_when_a_full_input_has_room) {
+    static char bytes[65536];
+    sbx_config config = {0};
+    sbx_result result;
+    long long n = 1;
+    sbx *box;
+    config.out = SBX_DISCARD;
+    config.timeout_ms = 6000;
+    config.grace_ms = -1;
+    box = TALK(&config, "cat");
+    ASSERT_TRUE(box != NULL);
+    EXPECT_EQ(1, sbx_signal(box, SIGSTOP)); /* so that it is full for sure */
+    while (n > 0) n = sbx_write(box, bytes, sizeof bytes);
+    EXPECT_EQ(0LL, n);
+    EXPECT_EQ(1, sbx_signal(box, SIGCONT));
+    EXPECT_EQ(0, sbx_poll(box, LONG_MS));
+    EXPECT_GT(sbx_write(box, bytes, sizeof bytes), 0LL);
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+    sbx_free(&result);
+}
+
+/* The program has obeyed, but not who it left behind: they have the rest of the grace, until
+   somebody takes it away. */
+UTEST(talk, kill_ends_the_grace_of_those_left_behind) {
+    int both;
+    for (both = 0; both < 2; both++) {
+        sbx_config config = {0};
+        sbx_result result;
+        char word[8];
+        sbx *box;
+        config.contain = test_both[both];
+        config.grace_ms = 20000;
+        config.timeout_ms = LONG_MS;
+        config.in = SBX_DISCARD;
+        config.command = "(trap '' TERM; echo r; sleep 4; echo late) & wait";
+        box = sbx_start(&config, &result);
+        ASSERT_TRUE(box != NULL);
+        while (sbx_read(box, SBX_STDOUT, word, 2) == 0) sbx_poll(box, 100);
+        sbx_cancel(box);
+        while (sbx_pid(box) != 0 && !sbx_poll(box, 1)) {
+        }
+        EXPECT_EQ(0, sbx_poll(box, 1));
+        sbx_kill(box);
+        EXPECT_EQ((int)SBX_CANCELLED, (int)sbx_finish(box, &result));
+        EXPECT_EQ(SIGTERM, result.signal);
+        EXPECT_STREQ("", result.out.data); /* and not "late" */
+        sbx_free(&result);
+    }
 }
 
 static void *kill_in_thread(void *box) {
@@ -688,6 +864,28 @@ UTEST(talk, kill_from_a_thread_a_handler_and_in_the_grace) {
         }
 }
 
+/* Without grace means that it is not told, either. */
+UTEST(talk, kill_is_not_told) {
+    int both;
+    for (both = 0; both < 2; both++) {
+        sbx_config config = {0};
+        sbx_result result;
+        char words[16] = "";
+        sbx *box;
+        config.contain = test_both[both];
+        box = TALK(&config, "last_words", "-1");
+        ASSERT_TRUE(box != NULL);
+        while (sbx_read(box, SBX_STDOUT, words, 6) == 0) sbx_poll(box, 100);
+        EXPECT_STREQ("ready\n", words);
+        sbx_kill(box);
+        EXPECT_EQ((int)SBX_CANCELLED, (int)sbx_finish(box, &result));
+        EXPECT_STREQ("", result.out.data); /* not "TERM" */
+        EXPECT_STREQ("'child' was cancelled and was killed", result.message);
+        EXPECT_EQ(SIGKILL, result.signal);
+        sbx_free(&result);
+    }
+}
+
 UTEST(talk, signal_pid_and_usage) {
     int both;
     for (both = 0; both < 2; both++) {
@@ -702,6 +900,7 @@ UTEST(talk, signal_pid_and_usage) {
         EXPECT_TRUE(sbx_pid(box) > 0 && sbx_pid(box) != getpid() && kill(sbx_pid(box), 0) == 0);
         sbx_get_usage(box, &first);
         EXPECT_TRUE(first.wall_us >= 0 && first.output_bytes == 0);
+        EXPECT_EQ(test_has_watch(), first.cpu_us >= 0); /* -1: nobody knows */
         memset(line, 'y', 1000);
         line[1000] = 0;
         EXPECT_STREQ("", ping(box, line));
@@ -725,6 +924,98 @@ UTEST(talk, signal_pid_and_usage) {
     }
     EXPECT_EQ(0, sbx_pid(NULL));
     EXPECT_EQ(0, sbx_signal(NULL, SIGTERM));
+}
+
+/* Where there is no limit nobody keeps books, and the figures are there all the same. */
+UTEST(talk, usage_of_one_that_burns) {
+    int both;
+    for (both = 0; both < 2; both++) {
+        sbx_config config = {0};
+        sbx_usage now;
+        sbx *box;
+        config.contain = test_both[both];
+        box = TALK(&config, "burn", "user", "1", "9000");
+        ASSERT_TRUE(box != NULL);
+        do {
+            ASSERT_EQ(0, sbx_poll(box, 20));
+            sbx_get_usage(box, &now);
+        } while (test_has_watch() && now.cpu_us < 100000);
+        EXPECT_EQ(test_has_watch(), now.cpu_us > 0);
+        sbx_kill(box);
+        sbx_finish(box, NULL);
+    }
+}
+
+/* After the end the numbers are those of the result, and stay. */
+UTEST(talk, usage_after_the_end_and_of_nothing) {
+    sbx_config config = {0};
+    sbx_usage once, again;
+    sbx_result result;
+    int both;
+    for (both = 0; both < 2; both++) {
+        sbx *box;
+        config.contain = test_both[both];
+        box = TALK(&config, "burn", "user", "1", "60");
+        ASSERT_TRUE(box != NULL);
+        EXPECT_EQ(1, sbx_poll(box, LONG_MS));
+        sbx_get_usage(box, &once);
+        test_sleep_ms(5);
+        sbx_get_usage(box, &again);
+        EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+        EXPECT_EQ(once.wall_us, again.wall_us);
+        EXPECT_EQ(result.wall_us, once.wall_us);
+        EXPECT_TRUE_MSG(once.cpu_us > 40000, test_text("%lld us", once.cpu_us));
+        sbx_free(&result);
+    }
+    memset(&once, 7, sizeof once);
+    sbx_get_usage(NULL, &once);
+    EXPECT_TRUE(once.wall_us == 0 && once.output_bytes == 0);
+    EXPECT_TRUE(once.memory_bytes == -1 && once.peak_bytes == -1 && once.processes == -1);
+    sbx_get_usage(NULL, NULL);
+}
+
+/* Of what the config feeds nobody else writes a byte, and nobody cuts it short. */
+UTEST(talk, input_of_the_config_is_not_written_to) {
+    static char bytes[3000000]; /* more than any pipe takes at once */
+    sbx_config config = {0};
+    sbx_result result;
+    size_t i;
+    sbx *box;
+    config.output_bytes = sizeof bytes;
+    for (i = 0; i < sizeof bytes; i++) bytes[i] = test_pattern(i);
+    config.argv = test_child_argv("cat");
+    config.timeout_ms = LONG_MS;
+    config.input = bytes;
+    config.input_size = sizeof bytes;
+    box = sbx_start(&config, &result);
+    ASSERT_TRUE(box != NULL);
+    EXPECT_EQ(-1LL, sbx_write(box, "x", 1));
+    sbx_close_input(box);
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+    EXPECT_STREQ("", test_pattern_flaw(&result.out, sizeof bytes, sizeof bytes));
+    sbx_free(&result);
+}
+
+/* No such stream, nowhere to put it, no room: nothing is taken, and the end is not told early. */
+UTEST(talk, read_that_takes_nothing) {
+    sbx_config config = {0};
+    sbx_result result;
+    char bytes[8];
+    sbx *box = TALK(&config, "say", "abc");
+    ASSERT_TRUE(box != NULL);
+    EXPECT_EQ(1, sbx_poll(box, LONG_MS));
+    EXPECT_EQ(-1LL, sbx_read(box, (sbx_stream)0, bytes, sizeof bytes));
+    EXPECT_EQ(-1LL, sbx_read(box, (sbx_stream)3, bytes, sizeof bytes));
+    EXPECT_EQ(0LL, sbx_read(box, SBX_STDOUT, NULL, 8));
+    EXPECT_EQ(0LL, sbx_read(box, SBX_STDOUT, bytes, 0));
+    EXPECT_EQ(2LL, sbx_read(box, SBX_STDOUT, bytes, 2));
+    EXPECT_EQ(0LL, sbx_read(box, SBX_STDOUT, bytes, 0));
+    EXPECT_EQ(1LL, sbx_read(box, SBX_STDOUT, bytes, sizeof bytes));
+    EXPECT_EQ(-1LL, sbx_read(box, SBX_STDOUT, bytes, 0));
+    EXPECT_EQ(-1LL, sbx_read(box, SBX_STDERR, bytes, sizeof bytes));
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+    EXPECT_EQ(3ULL, result.out.total);
+    sbx_free(&result);
 }
 
 UTEST(talk, start_call_many_at_once) {
@@ -757,11 +1048,32 @@ UTEST(talk, start_call_many_at_once) {
 
 /* ==== Starting ================================================================================ */
 
+/* Until there is a verdict the result tells that, and nothing else. */
+UTEST(talk, start_says_that_it_has_started) {
+    sbx_config config = {0};
+    sbx_result result;
+    sbx *box;
+    memset(&result, 0x55, sizeof result);
+    config.argv = test_child_argv("cat");
+    config.in = SBX_PIPE;
+    config.timeout_ms = LONG_MS;
+    config.user = &config;
+    box = sbx_start(&config, &result);
+    ASSERT_TRUE(box != NULL);
+    EXPECT_STREQ("'child' has started", result.message);
+    EXPECT_TRUE(result.user == &config && result.step == SBX_STEP_NONE && result.sys_errno == 0);
+    EXPECT_TRUE(result.exit_code == -1 && result.signal == 0 && result.peak_bytes == -1);
+    EXPECT_TRUE(result.out.size == 0 && result.out.data[0] == 0);
+    sbx_free(&result);
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+    sbx_free(&result);
+}
+
 UTEST(talk, name_in_messages_without_control_characters) {
     sbx_config config = {0};
     sbx_result result;
     const unsigned char *c;
-    config.name = "bot\n\x1b[31m\xc2\x9b\xe2\x80\xae\x7f 7";
+    config.name = "bot\n\x1b[31m\xc2\x9b\xe2\x80\xae\x7f\xd8\x9c\x9b 7";
     result = RUN_CHILD(&config, "exit", "3");
     EXPECT_STREQ("", test_lacks(result.message, "bot"));
     EXPECT_TRUE(strstr(result.message, "child") == NULL);
@@ -810,6 +1122,60 @@ static const char *passes_descriptors(void *arg) {
     if (!strstr(result.message, "pass_fds")) return test_text("%s", result.message);
     return "";
 }
+
+/* 64 are the most, and 65 a list that may have no end. */
+static const char *passes_64(void *arg) {
+    int list[66], i;
+    sbx_config config = {0};
+    sbx_result result;
+    (void)arg;
+    for (i = 0; i < 65; i++) list[i] = 0;
+    list[64] = list[65] = -1;
+    config.in = SBX_DISCARD;
+    config.pass_fds = list;
+    config.command = "test -e /dev/fd/66 && ! test -e /dev/fd/67";
+    MUST_BE_WELL(test_run(&config, &result)); /* nothing of the list is left, either */
+    if (result.verdict != SBX_OK) return test_text("64: %s", result.message);
+    sbx_free(&result);
+    list[64] = 0;
+    TEST_MUST(sbx_run(&config, &result) == SBX_NOT_STARTED && result.step == SBX_STEP_CONFIG);
+    sbx_free(&result);
+    MUST_BE_WELL(test_lacks(result.message, "more than 64"));
+    return "";
+}
+
+/* No descriptor is left for a copy: that is said, and not that the list is wrong. */
+static const char *passes_without_a_free_one(void *arg) {
+    static const int list[] = {0, -1};
+    int many[31], i;
+    struct rlimit limit;
+    sbx_config config = {0};
+    sbx_result result;
+    (void)arg;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 64;
+    TEST_MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    while (dup(0) >= 0) {
+    }
+    config.command = "true";
+    config.pass_fds = list;
+    TEST_MUST(sbx_run(&config, &result) == SBX_NOT_STARTED && result.step == SBX_STEP_IO);
+    TEST_MUST(result.sys_errno == EMFILE);
+    MUST_BE_WELL(test_lacks(result.message, "pass_fds"));
+    for (i = 0; i < 30; i++) many[i] = 0; /* they would go up to 32, and their copies lie above */
+    many[30] = -1;
+    config.pass_fds = many;
+    limit.rlim_cur = 20;
+    TEST_MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    TEST_MUST(sbx_run(&config, &result) == SBX_NOT_STARTED && result.sys_errno == EMFILE);
+    return "";
+}
+
+UTEST(talk, pass_fds_without_a_free_descriptor) {
+    EXPECT_STREQ("", test_in_copy(passes_without_a_free_one, NULL));
+}
+
+UTEST(talk, pass_fds_64_are_the_most) { EXPECT_STREQ("", test_in_copy(passes_64, NULL)); }
 
 UTEST(talk, pass_fds_in_order_whatever_their_numbers) {
     int both;
@@ -877,6 +1243,35 @@ UTEST(talk, stop_from_a_handler_is_never_missed) {
     EXPECT_STREQ("", test_in_copy(stops_from_a_handler, NULL));
 }
 
+static void *set_stop_later(void *arg) {
+    (void)arg;
+    test_sleep_ms(50);
+    __atomic_store_n(&stop_now, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* No signal wakes the thread that waits. */
+UTEST(talk, stop_from_another_thread_is_seen) {
+    pthread_t thread;
+    int i;
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("sleep");
+        config.contain = test_both[i];
+        config.grace_ms = -1;
+        config.timeout_ms = LONG_MS;
+        config.stop = &stop_now;
+        stop_now = 0;
+        ASSERT_EQ(0, pthread_create(&thread, NULL, set_stop_later, NULL));
+        sbx_run(&config, &result);
+        pthread_join(thread, NULL);
+        EXPECT_VERDICT(SBX_CANCELLED, result);
+        EXPECT_LT(result.wall_us, LONG_MS / 2 * 1000);
+        sbx_free(&result);
+    }
+}
+
 /* ==== Bots ==================================================================================== */
 
 /* One that answers, one that floods, one that never answers; a new one when its game is over. */
@@ -930,13 +1325,15 @@ UTEST(talk, slow_bots_of_three_kinds_for_10000_moves) {
 
 enum { MANY = 40 };
 
-/* So many cats. */
+/* So many cats, the system's own: they live until their input ends, or for a minute. */
 static const char *start_many(sbx **boxes, int count, sbx_contain contain) {
+    static const char *const cat[] = {"cat", NULL};
     int i;
     for (i = 0; i < count; i++) {
         sbx_config config = {0};
         config.contain = contain;
-        boxes[i] = TALK(&config, "cat");
+        config.timeout_ms = 60000;
+        boxes[i] = talk(&config, cat);
         TEST_MUST(boxes[i] != NULL);
     }
     return "";
@@ -1114,6 +1511,122 @@ static void expect_turns_beside_an_ended_one(int *utest_result, int count) {
     EXPECT_EQ((int)SBX_OK, (int)sbx_finish(boxes[0], NULL));
 }
 
+/* More than the set has room for at first; in a copy, for the worst is that it never returns. */
+static const char *polls_a_crowd(void *arg) {
+    enum { CROWD = 150 };
+    sbx *boxes[CROWD];
+    sbx_result result;
+    int i;
+    (void)arg;
+    MUST_BE_WELL(start_many(boxes, CROWD, SBX_CONTAIN_GROUP));
+    TEST_MUST(sbx_poll_any(boxes, CROWD, 0) == -1);
+    for (i = CROWD - 1; i >= 0; i--) {
+        sbx_close_input(boxes[i]);
+        if (i % 30 == 0) TEST_MUST(sbx_poll_any(boxes, i + 1, LONG_MS) == i);
+        TEST_MUST(sbx_finish(boxes[i], &result) == SBX_OK);
+        sbx_free(&result);
+        boxes[i] = NULL;
+    }
+    return "";
+}
+
+UTEST(talk, many_may_be_a_crowd) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < 1024) UTEST_SKIP("too few descriptors for a crowd");
+    EXPECT_STREQ("", test_in_copy(polls_a_crowd, NULL));
+}
+
+/* A full input among many: poll returns as soon as there is room there. */
+UTEST(talk, many_of_which_one_has_a_full_input) {
+    static char bytes[65536];
+    sbx_config config = {0};
+    sbx *boxes[20];
+    long long n = 1;
+    int i;
+    EXPECT_STREQ("", start_many(boxes, 19, SBX_CONTAIN_GROUP));
+    config.out = SBX_DISCARD;
+    config.timeout_ms = 6000;
+    config.grace_ms = -1;
+    config.contain = SBX_CONTAIN_GROUP;
+    boxes[19] = TALK(&config, "cat");
+    ASSERT_TRUE(boxes[19] != NULL);
+    EXPECT_EQ(-1, sbx_poll_any(boxes, 20, 0));
+    EXPECT_EQ(1, sbx_signal(boxes[19], SIGSTOP));
+    while (n > 0) n = sbx_write(boxes[19], bytes, sizeof bytes);
+    EXPECT_EQ(0LL, n);
+    EXPECT_EQ(1, sbx_signal(boxes[19], SIGCONT));
+    EXPECT_EQ(-1, sbx_poll_any(boxes, 20, LONG_MS)); /* none has ended, not even in time */
+    EXPECT_GT(sbx_write(boxes[19], bytes, sizeof bytes), 0LL);
+    for (i = 0; i < 20; i++) EXPECT_EQ((int)SBX_OK, (int)sbx_finish(boxes[i], NULL));
+}
+
+#ifdef __linux__
+/* Where the kernel, or a filter around a container, has no epoll_pwait2: it waits all the same. */
+static const char *waits_without_epoll_pwait2(void *arg) {
+    static const int epoll_pwait2 = 441;
+    sbx *boxes[20];
+    long long cpu;
+    int i;
+    (void)arg;
+    if (!test_forbid(&epoll_pwait2, 1, ENOSYS)) return "skip: no filter";
+    MUST_BE_WELL(start_many(boxes, 20, SBX_CONTAIN_GROUP));
+    TEST_MUST(sbx_poll_any(boxes, 20, 100) == -1);
+    cpu = test_host_cpu_us();
+    TEST_MUST(sbx_poll_any(boxes, 20, 500) == -1);
+    cpu = test_host_cpu_us() - cpu;
+    for (i = 0; i < 20; i++) TEST_MUST(sbx_finish(boxes[i], NULL) == SBX_OK);
+    return cpu < 100000 ? "" : test_text("%lld us of CPU time in half a second", cpu);
+}
+
+UTEST(talk, many_wait_without_epoll_pwait2) {
+    EXPECT_WELL(test_in_copy(waits_without_epoll_pwait2, NULL));
+}
+#endif
+
+/* There is an ended one: that is told at once, whatever the others wait for. */
+UTEST(talk, poll_of_many_does_not_wait_beside_an_ended_one) {
+    sbx_config config = {0};
+    sbx *boxes[2];
+    long long start;
+    int i;
+    config.contain = SBX_CONTAIN_GROUP;
+    boxes[0] = TALK(&config, "cat");
+    ASSERT_TRUE(boxes[0] != NULL);
+    boxes[1] = TALK(&config, "exit", "3");
+    ASSERT_TRUE(boxes[1] != NULL);
+    EXPECT_EQ(1, sbx_poll(boxes[1], LONG_MS));
+    start = test_now_ms();
+    for (i = 0; i < 300; i++) EXPECT_EQ(1, sbx_poll_any(boxes, 2, LONG_MS));
+    EXPECT_LT(test_now_ms() - start, 2000LL); /* else it is woken every 10 or 20 ms by chance */
+    EXPECT_EQ((int)SBX_EXITED, (int)sbx_finish(boxes[1], NULL));
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(boxes[0], NULL));
+}
+
+/* What was found empty and is not any more has not to be waited for, until it is read. */
+UTEST(talk, watch_of_many_says_that_there_is_something_to_read) {
+    sbx_config config = {0};
+    sbx_result result;
+    long long wait_ms = -7;
+    char byte;
+    sbx *box = TALK(&config, "cat");
+    ASSERT_TRUE(box != NULL);
+    EXPECT_EQ(0LL, sbx_read(box, SBX_STDOUT, &byte, 1));
+    EXPECT_EQ(1LL, sbx_write(box, "x", 1));
+    EXPECT_EQ(0, sbx_poll(box, LONG_MS)); /* it has come */
+    sbx_get_watch_any(&box, 1, &wait_ms);
+    EXPECT_EQ(0LL, wait_ms);
+    EXPECT_EQ(1LL, sbx_read(box, SBX_STDOUT, &byte, 1));
+    sbx_close_input(box);
+    while (!sbx_poll(box, LONG_MS)) {
+    }
+    wait_ms = -7;
+    EXPECT_EQ(-1, sbx_get_watch_any(&box, 1, &wait_ms)); /* nobody is left to wait for */
+    EXPECT_EQ(0LL, wait_ms);
+    EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+    sbx_free(&result);
+}
+
 UTEST(talk, an_ended_box_holds_up_nobody) {
     expect_turns_beside_an_ended_one(utest_result, 2);
     expect_turns_beside_an_ended_one(utest_result, 20);
@@ -1149,4 +1662,40 @@ UTEST(talk, many_go_to_two_threads) {
         EXPECT_TRUE(flaw == NULL);
     }
     EXPECT_STREQ("", test_host_diff(&before));
+}
+
+/* What SBX_KEEP_LAST and SBX_KEEP_ENDS keep can be read, too, when the stream has ended. */
+UTEST(talk, last_bytes_come_at_the_end_of_the_stream) {
+    static const int sizes[] = {0, 1, 1000, 4000, 4096, 9000, 70000};
+    int keep;
+    size_t i, k;
+    for (keep = SBX_KEEP_LAST; keep <= SBX_KEEP_ENDS; keep++)
+        for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            static char got[80000];
+            size_t size = (size_t)sizes[i], n = 0, kept = size < 4096 ? size : 4096, bad = 0;
+            sbx_config config = {0};
+            sbx_result result;
+            long long more;
+            sbx *box;
+            config.argv = test_child_argv("write", test_text("%d", sizes[i]), "0");
+            config.output_bytes = 4096;
+            config.truncate_output = keep;
+            box = sbx_start(&config, &result);
+            ASSERT_TRUE(box != NULL);
+            while (!sbx_poll(box, LONG_MS)) {
+            }
+            while ((more = sbx_read(box, SBX_STDOUT, got + n, 700)) > 0) n += (size_t)more;
+            EXPECT_EQ(-1LL, more);
+            EXPECT_EQ(kept, n);
+            for (k = 0; k < n; k++) {
+                size_t at = k < (keep == SBX_KEEP_ENDS ? kept / 2 : 0) ? k : size - kept + k;
+                bad += got[k] != test_pattern(at);
+            }
+            EXPECT_EQ((size_t)0, bad);
+            EXPECT_EQ((int)SBX_OK, (int)sbx_finish(box, &result));
+            EXPECT_EQ((size_t)0, result.out.size);
+            EXPECT_EQ(size > kept, result.out.truncated != 0);
+            EXPECT_EQ((unsigned long long)size, result.out.total);
+            sbx_free(&result);
+        }
 }

@@ -287,12 +287,26 @@ const char *test_run(const sbx_config *config, sbx_result *result) {
     late_ms = test_now_ms() - start - result->wall_us / 1000;
     if (guard) alarm(0);
     if (*(text = test_host_diff(&before))) return text;
+    if (late_ms < -2 && test_clock_skew_ms == 0)
+        return test_text("wall_us = %lld is %lld ms more than it took", result->wall_us, -late_ms);
     if (verdict != result->verdict)
         return test_text("returned %d, but result.verdict is %d", (int)verdict,
                          (int)result->verdict);
-    if (test_live_blocks() > blocks + 2) /* the two streams */
+    if (test_live_blocks() > blocks + (result->out.size > 0) + (result->err.size > 0))
         return test_text("%ld blocks are still allocated", test_live_blocks() - blocks);
     return test_result_flaw(config, result);
+}
+
+const char *test_run_in_sight(const sbx_config *config, sbx_result *result, int weighed) {
+    const char *flaw = test_run(config, result);
+    int tries;
+    for (tries = 0; tries < 10 && !*flaw; tries++) {
+        if (!(result->evidence & SBX_SAW_BLIND) && (!weighed || result->peak_bytes >= 0)) break;
+        sbx_free(result);
+        test_sleep_ms(50 * tries); /* others may be filling huge pages, which blurs all peaks */
+        flaw = test_run(config, result);
+    }
+    return flaw;
 }
 
 const char *test_run_ready(sbx_config *config, const char *word, sbx_result *result) {

@@ -54,6 +54,10 @@ UTEST(config, classify_table) {
         {0, 137, 0, SBX_EXITED, 1}, /* codes that look like signals are codes */
         {0, 139, 0, SBX_EXITED, 1},
         {0, 255, 0, SBX_EXITED, 1},
+        {SBX_SAW_STUCK, 0, 0, SBX_OK, 0}, /* who cannot be killed may go on when it returns */
+        {SBX_SAW_STUCK, 3, 0, SBX_EXITED, 0},
+        {SBX_SAW_STUCK, -1, SIGSEGV, SBX_CRASHED, 0},
+        {SBX_SAW_STUCK | SBX_SAW_DEADLINE, -1, SIGKILL, SBX_TIMED_OUT, 1},
         {0, -1, SIGSEGV, SBX_CRASHED, 1},
         {0, -1, SIGABRT, SBX_CRASHED, 1},
         {0, -1, SIGKILL, SBX_CRASHED, 1}, /* not ours, no limit: somebody else's */
@@ -74,6 +78,8 @@ UTEST(config, classify_table) {
         {SBX_SAW_MEMORY_SUM, 1, 0, SBX_MEMORY_LIMIT, 1},
         {SBX_SAW_OUTPUT_CAP, -1, SIGTERM, SBX_OUTPUT_LIMIT, 1},
         {SBX_SAW_OUTPUT_CAP, 0, 0, SBX_OUTPUT_LIMIT, 1},
+        {SBX_SAW_OUTPUT_CAP | SBX_SAW_BLIND, 0, 0, SBX_OUTPUT_LIMIT, 0},
+        {SBX_SAW_DEADLINE | SBX_SAW_BLIND, -1, SIGKILL, SBX_TIMED_OUT, 0},
         {SBX_SAW_CANCEL, -1, SIGTERM, SBX_CANCELLED, 1},
         {SBX_SAW_CANCEL, 0, 0, SBX_CANCELLED, 1},
         {SBX_SAW_START_FAILED, -1, 0, SBX_NOT_STARTED, 1},
@@ -196,17 +202,6 @@ static void set_wide_limits(sbx_config *config, int wide) {
     if (test_has_watch()) config->memory_bytes = 256 * MB; /* else it is RLIMIT_AS */
 }
 
-/* A host that got the CPU too late to be certain says so (SBX_SAW_BLIND): then once more. */
-static const char *run_in_sight(const sbx_config *config, sbx_result *result) {
-    const char *flaw = test_run(config, result);
-    int tries;
-    for (tries = 0; tries < 4 && !*flaw && result->evidence & SBX_SAW_BLIND; tries++) {
-        sbx_free(result);
-        flaw = test_run(config, result);
-    }
-    return flaw;
-}
-
 UTEST(attack, a22_crashes) {
     static const struct {
         const char *how;
@@ -223,7 +218,7 @@ UTEST(attack, a22_crashes) {
             sbx_result result;
             config.argv = test_child_argv("crash", ends[i].how);
             set_wide_limits(&config, wide);
-            ASSERT_STREQ("", run_in_sight(&config, &result));
+            TEST_RUN_IN_SIGHT(&config, &result);
             EXPECT_VERDICT(SBX_CRASHED, result);
             EXPECT_EQ(ends[i].signal, result.signal);
             EXPECT_EQ(-1, result.exit_code);
@@ -245,7 +240,7 @@ UTEST(attack, a23_signals_itself) {
             const char *number = test_text("%d", signals[i]);
             config.argv = test_child_argv("raise", number);
             set_wide_limits(&config, wide);
-            ASSERT_STREQ("", run_in_sight(&config, &result));
+            TEST_RUN_IN_SIGHT(&config, &result);
             EXPECT_VERDICT(SBX_CRASHED, result);
             EXPECT_EQ(signals[i], result.signal);
             EXPECT_EQ(-1, result.exit_code);
@@ -279,7 +274,7 @@ UTEST(attack, a24_exits_with_codes_that_look_like_signals) {
             sbx_result result;
             config.argv = test_child_argv("exit", codes[i]);
             set_wide_limits(&config, wide);
-            TEST_RUN(&config, &result);
+            TEST_RUN_IN_SIGHT(&config, &result);
             EXPECT_VERDICT(SBX_EXITED, result);
             EXPECT_EQ(atoi(codes[i]), result.exit_code);
             EXPECT_EQ(0, result.signal);
@@ -454,7 +449,8 @@ UTEST(seed, S10_memory_is_judged_by_evidence) {
     EXPECT_TRUE(result.verdict == SBX_CRASHED && result.certain);
     sbx_free(&result);
     config.memory_bytes = 1 << 30;
-    result = RUN_CHILD(&config, "crash", "null"); /* a plain segfault under a limit as well */
+    config.argv = test_child_argv("crash", "null"); /* a plain segfault under a limit as well */
+    TEST_RUN_IN_SIGHT(&config, &result);
     EXPECT_EQ((int)SBX_CRASHED, (int)result.verdict);
     EXPECT_EQ(SIGSEGV, result.signal);
     if (test_has_watch()) EXPECT_EQ(1, result.certain);
@@ -483,7 +479,8 @@ UTEST(verdict, long_limits_are_told_in_minutes) {
     static const struct {
         long long ms;
         const char *text;
-    } rows[] = {{600000, " 10 min "}, {61000, " 61 s "}, {61001, " 61001 ms "}, {30000, " 30000 ms "}};
+    } rows[] = {{600000, " 10 min "},  {60000, " 1 min "},    {61000, " 61 s "},
+                {61001, " 61001 ms "}, {59999, " 59999 ms "}, {30000, " 30000 ms "}};
     static const char *const argv[] = {"sleep", "20", NULL};
     size_t i;
     if (!test_clock_can_move()) UTEST_SKIP("the clock cannot be moved in this build");
@@ -580,13 +577,20 @@ UTEST(seed, C5_every_message_names_program_and_number) {
     EXPECT_STREQ("", test_lacks(result.message, "'child'"));
     EXPECT_STREQ("", test_lacks(result.message, "777"));
     sbx_free(&result);
+    config.output_bytes = 1;
+    result = RUN_CHILD(&config, "write", "2", "0");
+    EXPECT_STREQ("", test_lacks(result.message, "more than its 1 byte of output"));
+    sbx_free(&result);
     config.output_bytes = 0;
     config.cpu_ms = 1000; /* whole seconds where nothing finer is watched */
     if (test_has_watch()) config.cpu_ms = 60;
     result = RUN_CHILD(&config, "burn", "user", "1", "15000");
     EXPECT_EQ((int)SBX_CPU_LIMIT, (int)result.verdict);
     EXPECT_STREQ("", test_lacks(result.message, "'child'"));
-    EXPECT_STREQ("", test_lacks(result.message, test_has_watch() ? "60 ms" : "1000"));
+    EXPECT_STREQ("", test_lacks(result.message,
+                                test_text("'child' %s its %s ms of CPU time",
+                                          result.certain ? "used up" : "seems to have used up",
+                                          test_has_watch() ? "60" : "1000")));
     sbx_free(&result);
     config.cpu_ms = 0;
     config.memory_bytes = 50000000;
@@ -777,10 +781,71 @@ UTEST(verdict, words_are_sought_at_the_end_of_stderr) {
     EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
     EXPECT_TRUE(result.evidence & SBX_SAW_MEMORY_TEXT);
     EXPECT_EQ(0, result.certain);
+    EXPECT_STREQ("'child' seems to have run out of its 4 GiB of memory", result.message);
     sbx_free(&result);
     config.argv = test_child_argv("say", "", long_after, "1");
     TEST_RUN(&config, &result);
     EXPECT_VERDICT(SBX_EXITED, result);
+    sbx_free(&result);
+}
+
+/* The last words of a merged stderr count, too, if they are not among the bytes that are kept. */
+UTEST(verdict, words_of_merged_stderr_are_heard_past_the_cap) {
+    static char before[20001];
+    sbx_config config = {0};
+    sbx_result result;
+    memset(before, '.', sizeof before - 1);
+    config.contain = SBX_CONTAIN_GROUP;
+    config.address_space_bytes = 4096 * MB;
+    config.err = SBX_MERGE;
+    config.output_bytes = 1000;
+    config.truncate_output = SBX_KEEP_FIRST;
+    config.argv = test_child_argv("say", before, "\nMemoryError\n", "1");
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+    EXPECT_EQ((size_t)1000, result.out.size);
+    sbx_free(&result);
+    config.err = SBX_DEFAULT; /* of stdout nobody asks */
+    config.argv = test_child_argv("say", "MemoryError\n", "", "1");
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_EXITED, result);
+    sbx_free(&result);
+}
+
+/* In small pieces a report goes through the place where the last 16 KiB are kept: it is there
+   still when older bytes make room. */
+UTEST(verdict, words_stay_heard_while_more_is_said) {
+    static const char *const pieces[] = {"\nMemoryError\n", "this is the end of it\n"};
+    static char bytes[4096], back[8192];
+    sbx_config config = {0};
+    sbx_result result;
+    size_t sent = 0, got = 0, i;
+    sbx *box;
+    memset(bytes, '.', sizeof bytes);
+    config.contain = SBX_CONTAIN_GROUP;
+    config.address_space_bytes = 4096 * MB;
+    config.timeout_ms = LONG_MS;
+    config.in = SBX_PIPE;
+    config.err = SBX_MERGE;
+    config.argv = test_child_argv("cat");
+    box = sbx_start(&config, &result);
+    ASSERT_TRUE(box != NULL);
+    for (i = 0; i < 10; i++) { /* eight pages but 22 bytes, then the report, then one line */
+        const char *piece = i < 8 ? bytes : pieces[i - 8];
+        size_t n = i < 7 ? sizeof bytes : i == 7 ? sizeof bytes - 22 : strlen(piece);
+        EXPECT_EQ((long long)n, sbx_write(box, piece, n));
+        for (sent += n; got < sent;) {
+            long long more = sbx_read(box, SBX_STDOUT, back, sizeof back);
+            if (more < 0) break;
+            got += (size_t)more;
+            if (more == 0) sbx_poll(box, 1000);
+        }
+        ASSERT_EQ(sent, got);
+    }
+    EXPECT_EQ(1, sbx_signal(box, SIGUSR1));
+    sbx_finish(box, &result);
+    EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+    EXPECT_TRUE(result.evidence & SBX_SAW_MEMORY_TEXT);
     sbx_free(&result);
 }
 
@@ -792,6 +857,8 @@ UTEST(verdict, reports_and_words) {
     } rows[] = {
         /* what languages and tools say when malloc has failed */
         {"x: Cannot allocate memory\n", SBX_MEMORY_LIMIT},
+        {"x: Cannot allocate memory\na\nb\nc\n", SBX_MEMORY_LIMIT}, /* near its end */
+        {"x: Cannot allocate memory\na\nb\nc\nd\n", SBX_EXITED},
         {"Traceback (most recent call last):\n  File \"x\"\nMemoryError", SBX_MEMORY_LIMIT},
         {"numpy.core._exceptions._ArrayMemoryError: Unable to allocate 7.45 GiB for an array\n",
          SBX_MEMORY_LIMIT},
@@ -911,7 +978,8 @@ UTEST(verdict, crash_far_from_the_address_space_is_a_crash) {
     config.argv = test_child_argv("net", "use", "60", "60", "abort");
     config.contain = SBX_CONTAIN_GROUP;
     config.address_space_bytes = 100 * MB;
-    TEST_RUN(&config, &result);
+    if (test_has_watch()) TEST_RUN_WEIGHED(&config, &result);
+    else TEST_RUN(&config, &result);
     EXPECT_VERDICT(SBX_CRASHED, result);
     EXPECT_EQ(SIGABRT, result.signal);
     EXPECT_FALSE(result.evidence & SBX_SAW_MEMORY_PEAK);
@@ -933,6 +1001,14 @@ UTEST(verdict, reserved_but_not_used_is_no_reason) {
     EXPECT_EQ(0, result.certain);
     EXPECT_TRUE(result.evidence & SBX_SAW_MEMORY_NEAR); /* else this meant nothing */
     EXPECT_TRUE(strstr(result.message, "address space") != NULL);
+    sbx_free(&result);
+    config.argv = NULL; /* nor is it with words about something else */
+    config.command = test_text("'%s' reserve 980 1 200 0; "
+                               "echo 'booking: cannot allocate seat 12' >&2; exit 3",
+                               test_child());
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_EXITED, result);
+    EXPECT_TRUE(result.evidence & SBX_SAW_MEMORY_NEAR);
     sbx_free(&result);
 }
 
@@ -1086,5 +1162,83 @@ UTEST(verdict, message_tells_stopped_from_killed) {
     EXPECT_STREQ("", test_run_late(&config, "ready", &result));
     EXPECT_EQ(SIGKILL, result.signal);
     EXPECT_TRUE_MSG(strstr(result.message, "killed") != NULL, result.message);
+    sbx_free(&result);
+}
+
+/* Without a watch each process has its own CPU time, and nobody adds them up. */
+UTEST(verdict, cpu_time_that_nobody_adds_up_is_not_certainly_inside) {
+    sbx_config config = {0};
+    sbx_result result;
+    if (test_has_watch()) UTEST_SKIP("the watch adds them up");
+    config.argv = test_child_argv("net", "burners", "6", "150", "ignored");
+    config.cpu_ms = 400;
+    config.contain = SBX_CONTAIN_GROUP;
+    TEST_RUN(&config, &result);
+    EXPECT_TRUE(result.verdict == SBX_CPU_LIMIT || !result.certain);
+    sbx_free(&result);
+    config.argv = test_child_argv("exit", "0");
+    config.cpu_ms = 60000;
+    TEST_RUN(&config, &result);
+    EXPECT_EQ(1, result.certain);
+    sbx_free(&result);
+}
+
+static int swallow(void *user, sbx_stream stream, const char *data, size_t size) {
+    (void)user, (void)stream, (void)data, (void)size;
+    return 0;
+}
+
+/* What it said last counts, whether it is captured, streamed, read meanwhile or cut off. */
+UTEST(verdict, words_count_wherever_they_go) {
+    int way;
+    for (way = 0; way < 5; way++) {
+        sbx_config config = {0};
+        sbx_result result;
+        char taken[256];
+        sbx *box;
+        config.argv = test_child_argv("say", "", "child: Cannot allocate memory\n", "1");
+        config.address_space_bytes = 1 << 30;
+        config.on_output = way == 1 ? swallow : NULL;
+        if (way == 1) config.err = SBX_STREAM;
+        if (way == 2) config.error_bytes = 3;
+        if (way == 2) config.truncate_output = 1;
+        if (way == 3) config.err = SBX_MERGE;
+        box = sbx_start(&config, &result);
+        ASSERT_TRUE(box != NULL);
+        while (way == 4 && sbx_read(box, SBX_STDERR, taken, sizeof taken) >= 0) sbx_poll(box, 10);
+        EXPECT_EQ((int)SBX_MEMORY_LIMIT, (int)sbx_finish(box, &result));
+        sbx_free(&result);
+    }
+}
+
+/* Reports as real tools write them. */
+UTEST(verdict, reports_of_real_tools) {
+    static const char *const texts[] = {
+        "Error: stepping, out of memory (7)\n", "curl: (27) Out of memory\n",
+        "dd: memory exhausted by input buffer of size 2147483648 bytes (2.0 GiB)\n",
+        "zstd: error 31 : allocation error : not enough memory \n",
+        "cc1: virtual memory exhausted\n"};
+    size_t i;
+    for (i = 0; i < sizeof texts / sizeof *texts; i++)
+        EXPECT_STREQ("", likely(texts[i], 1, 1 << 30, SBX_MEMORY_LIMIT, 0));
+}
+
+UTEST(verdict, a_stack_that_may_have_run_out_is_named) {
+    sbx_config config = {0};
+    sbx_result result;
+    config.argv = test_child_argv("crash", "null");
+    config.stack_bytes = 1 << 20;
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_CRASHED, result);
+    EXPECT_STREQ("", test_lacks(result.message, "1 MiB of stack"));
+    sbx_free(&result);
+    config.argv = test_child_argv("crash", "abort"); /* that is no end of a stack */
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_CRASHED, result);
+    EXPECT_TRUE_MSG(strstr(result.message, "stack") == NULL, result.message);
+    sbx_free(&result);
+    config.argv = test_child_argv("exit", "3");
+    TEST_RUN(&config, &result);
+    EXPECT_STREQ("'child' exited with code 3", result.message);
     sbx_free(&result);
 }

@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #ifdef __linux__
 #include <grp.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #endif
 
@@ -66,12 +68,33 @@ UTEST(attack, a18_sizes_that_mislead) {
     expect_memory(utest_result, "mapped", "30", "1", 64, SBX_OK);
 }
 
+/* Where nobody sums up, the limit is each process's own: three of them are not proven to be inside,
+   one that has hardly any memory is. */
+UTEST(watch, memory_that_nobody_sums_up_is_not_certain) {
+    sbx_config config = {0};
+    sbx_result result;
+    if (test_has_watch()) UTEST_SKIP("here it is summed up");
+    config.memory_bytes = 200 << 20;
+    config.argv = test_child_argv("memory", "own", "80", "3", "100");
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_EQ(0, result.certain);
+    sbx_free(&result);
+    config.argv = test_child_argv("sleep", "100");
+    TEST_RUN(&config, &result);
+    EXPECT_VERDICT(SBX_OK, result);
+    EXPECT_EQ(1, result.certain);
+    sbx_free(&result);
+}
+
 /* In use, not reserved: what node, Go, Java and sanitizers do is fine under memory_bytes. */
 UTEST(pitfall, P29_reserved_memory_is_not_used_memory) {
     sbx_config config = {0};
     sbx_result result;
     config.memory_bytes = 100 << 20;
-    result = RUN_CHILD(&config, "reserve", "4000", "20", "60");
+    config.argv = test_child_argv("reserve", "4000", "20", "60");
+    if (test_has_watch()) TEST_RUN_WEIGHED(&config, &result);
+    else TEST_RUN(&config, &result);
     if (!test_has_watch()) { /* documented there: each process's address space */
         EXPECT_EQ((int)SBX_MEMORY_LIMIT, (int)result.verdict);
         EXPECT_TRUE(result.enforced & SBX_BY_RLIMIT_AS);
@@ -495,7 +518,10 @@ UTEST(watch, cpu_time_of_short_lives_that_nobody_waits_for) {
     NEED_WATCH();
     if (!has_clock()) UTEST_SKIP("the kernel lets this user have no clock");
     for (i = 0; i < 4; i++) {
-        EXPECT_WELL(short_lives(test_both[i % 2], how[i / 2], &said, &counted));
+        int tries = 0;
+        do { /* a busy machine blurs both clocks */
+            EXPECT_WELL(short_lives(test_both[i % 2], how[i / 2], &said, &counted));
+        } while (counted < said / 100 * 95 && ++tries < 3);
         EXPECT_GE(said, 200000LL);
         EXPECT_GE_MSG(counted, said / 100 * 95, how[i / 2]);
         EXPECT_LE_MSG(counted, said + 200000, how[i / 2]); /* with the price of 100 forks */
@@ -647,9 +673,11 @@ static const char *usual_wait(long long limit, long long *usual) {
 
 UTEST(watch, looks_sooner_near_the_limit) {
     long long near = -1, far = -1;
+    int tries;
     NEED_WATCH();
     EXPECT_STREQ("", usual_wait(46 * MB, &near));
-    EXPECT_STREQ("", usual_wait(1024 * MB, &far));
+    for (tries = 0; tries < 5 && far <= 0; tries++) /* 0: the machine was too busy, it is late */
+        EXPECT_STREQ("", usual_wait(1024 * MB, &far));
     EXPECT_LE(near, 4LL);
     EXPECT_GE(far, 5LL);
 }
@@ -664,7 +692,7 @@ UTEST(watch, group_counts_orphans_of_the_session_and_descendants_of_others) {
     for (i = 0; i < 2; i++) {
         sbx_config config = {0};
         sbx_result result;
-        config.argv = test_child_argv("net", "relative", who[i], "60", "2500");
+        config.argv = test_child_argv("net", "relative", who[i], "60", "14000");
         config.contain = SBX_CONTAIN_GROUP;
         config.memory_bytes = 30 * MB;
         TEST_RUN(&config, &result);
@@ -685,7 +713,7 @@ UTEST(watch, memory_that_a_vfork_borrows_counts_once) {
         config.argv = test_child_argv("net", "vfork", "40", "150");
         config.contain = test_both[i];
         config.memory_bytes = 65 * MB;
-        TEST_RUN(&config, &result);
+        TEST_RUN_WEIGHED(&config, &result);
         EXPECT_VERDICT(SBX_OK, result);
         EXPECT_STREQ("vforked\n", result.out.data);
         EXPECT_LT(result.peak_bytes, 65 * MB);
@@ -876,9 +904,12 @@ UTEST(watch, memory_of_functions_in_a_large_host) {
     for (i = 0; i < 2; i++) {
         sbx_config config = {0};
         sbx_result result;
+        int tries = 0;
         config.contain = test_both[i];
         config.memory_bytes = 60 * MB;
-        sbx_call(&config, fn_uses, &mb, NULL, 0, &result);
+        while (sbx_call(&config, fn_uses, &mb, NULL, 0, &result) == SBX_OK &&
+               result.peak_bytes < 0 && ++tries < 10) /* the machine is busy: once more */
+            sbx_free(&result);
         EXPECT_VERDICT(SBX_OK, result);
         if (!test_is_asan()) {
             EXPECT_GE(result.peak_bytes, 38 * MB);
@@ -937,7 +968,7 @@ UTEST(watch, nobody_is_certain_of_a_limit_that_nobody_saw_kept) {
         EXPECT_TRUE(result.certain || result.evidence & SBX_SAW_BLIND);
         sbx_free(&result);
         config.memory_bytes = 1 << 30;
-        TEST_RUN(&config, &result);
+        TEST_RUN_IN_SIGHT(&config, &result);
         EXPECT_VERDICT(SBX_OK, result);
         EXPECT_EQ(1, result.certain);
         sbx_free(&result);
@@ -988,6 +1019,153 @@ UTEST(watch, children_that_nobody_saw_leave_doubt) {
         sbx_free(&result);
     }
 }
+
+#ifdef __linux__
+/* The kernel's clock of a tree belongs to who opened it, and that one could stop it. */
+UTEST(watch, clock_cannot_be_stopped) {
+    int i;
+    NEED_WATCH();
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("net", "stop_clock", "1500");
+        config.contain = test_both[i];
+        config.cpu_ms = 300;
+        config.timeout_ms = 19000;
+        TEST_RUN(&config, &result);
+        EXPECT_TRUE(result.verdict == SBX_CPU_LIMIT || !result.certain);
+        if (has_clock()) EXPECT_VERDICT(SBX_CPU_LIMIT, result);
+        sbx_free(&result);
+    }
+}
+
+/* Memory that a child touches in its parent's own is there once. */
+UTEST(watch, memory_of_twins_ends_nobody) {
+    int i;
+    NEED_WATCH();
+    for (i = 0; i < 24; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("net", "twin", "50", "30");
+        config.contain = test_both[i % 2];
+        config.memory_bytes = 64 * MB;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        EXPECT_LT(result.peak_bytes, 64 * MB);
+        sbx_free(&result);
+    }
+}
+
+/* Shared memory behind so many page tables that a walk through them takes longer than a look. */
+UTEST(watch, shared_memory_behind_many_tables_counts) {
+    int i;
+    NEED_WATCH();
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("net", "tables", "300", "10500", "14000");
+        config.contain = test_both[i];
+        config.memory_bytes = 128 * MB;
+        config.timeout_ms = LONG_MS;
+        TEST_RUN(&config, &result);
+        if (result.exit_code == 96) UTEST_SKIP("no address space for it");
+        EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+        sbx_free(&result);
+    }
+}
+
+static int fn_huge(void *arg, void *ret, size_t size) {
+    size_t huge = 2u << 20, all = 200 * MB;
+    char *block = (char *)mmap(NULL, all + huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+    (void)arg, (void)ret, (void)size;
+    if (block == (char *)MAP_FAILED) return 1;
+    block += (huge - (size_t)block % huge) % huge;
+    madvise(block, all, 14); /* MADV_HUGEPAGE */
+    memset(block, 1, all);
+    test_sleep_ms(10000);
+    return 0;
+}
+
+/* Huge pages take hardly any page faults. */
+UTEST(watch, huge_pages_of_a_function_count) {
+    int i;
+    NEED_WATCH();
+    NEED_CALL();
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.contain = test_both[i];
+        config.memory_bytes = 50 * MB;
+        config.timeout_ms = LONG_MS;
+        sbx_call(&config, fn_huge, NULL, NULL, 0, &result);
+        EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+        sbx_free(&result);
+    }
+}
+
+UTEST(watch, huge_pages_over_the_limit_are_not_certainly_inside) {
+    int i;
+    NEED_WATCH();
+    for (i = 0; i < 20; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("net", "huge", "150", "0");
+        config.contain = test_both[i % 2];
+        config.memory_bytes = 140 * MB;
+        TEST_RUN(&config, &result);
+        EXPECT_TRUE_MSG(result.verdict == SBX_MEMORY_LIMIT || !result.certain,
+                        test_text("%s; peak %lld", result.message, result.peak_bytes));
+        sbx_free(&result);
+    }
+}
+
+/* With hidepid an ordinary host does not see a process that has made itself undumpable. */
+static int hide_memory(void *arg, void *ret, size_t ret_size) {
+    int line[2], status;
+    char c;
+    pid_t pid;
+    (void)arg, (void)ret, (void)ret_size;
+    if (pipe(line) != 0) return 1;
+    pid = fork();
+    if (pid == 0) {
+        if (fork() != 0) _exit(0);
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+        close(line[0]);
+        memset(mmap(NULL, 60 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0), 1, 60 * MB);
+        usleep(60000);
+        _exit(0);
+    }
+    close(line[1]);
+    return waitpid(pid, &status, 0) == pid && read(line[0], &c, 1) == 0 ? 0 : 2;
+}
+
+static const char *run_hidden(void *arg) {
+    sbx_config config = {0};
+    sbx_result result;
+    (void)arg;
+    if (geteuid() != 0) return "skip: only root can mount such a /proc";
+    if (!own_mounts()) return "skip: no mount namespace";
+    if (mount("proc", "/proc", "proc", 0, "hidepid=2") != 0) return "skip: no such /proc";
+    TEST_MUST(setgroups(0, NULL) == 0 && setgid(65533) == 0 && setuid(65533) == 0);
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    TEST_MUST(access("/proc/1", F_OK) != 0 && access("/proc/self/status", F_OK) == 0);
+    config.contain = SBX_CONTAIN_GROUP;
+    config.memory_bytes = 20 * MB;
+    config.timeout_ms = LONG_MS;
+    sbx_call(&config, hide_memory, NULL, NULL, 0, &result);
+    if (result.verdict != SBX_MEMORY_LIMIT && (result.verdict != SBX_OK || result.certain))
+        return test_text("%s, certain %d: %s", sbx_verdict_name(result.verdict), result.certain,
+                         result.message);
+    sbx_free(&result);
+    return "";
+}
+
+UTEST(watch, who_is_hidden_from_the_host_leaves_doubt) {
+    NEED_WATCH();
+    NEED_CALL();
+    EXPECT_WELL(test_in_copy(run_hidden, NULL));
+}
+#endif
 
 /* A huge page takes one page fault, as a small one does. */
 UTEST(watch, huge_pages_leave_doubt_where_nobody_saw_them) {
@@ -1046,7 +1224,7 @@ static const char *without_books(void *arg) {
         config.cpu_ms = i / 2 ? 0 : 100;
         box = sbx_start(&config, &result);
         TEST_MUST(box != NULL);
-        while (kill((pid_t)sbx_pid(box), 0) == 0) test_sleep_ms(5);
+        while (sbx_pid(box) != 0) test_sleep_ms(5);
         sbx_finish(box, &result);
         if (result.verdict == SBX_OK && result.certain)
             return test_text("%d: %lld us, %s", i, cpu_of(&result), result.message);
@@ -1131,6 +1309,15 @@ static const char *hogs_that_hide_their_pages(void *arg) {
         if (result.verdict != SBX_MEMORY_LIMIT || result.signal != SIGKILL)
             return test_text("%s", result.message);
         sbx_free(&result);
+
+        /* One vforked child, with the memory of its parent: nobody can tell that from two. */
+        config.argv = test_child_argv("net", "undumpable", "net", "vfork", "40", "400");
+        config.memory_bytes = 65 * MB;
+        MUST_BE_WELL(test_run(&config, &result));
+        if (result.verdict == SBX_MEMORY_LIMIT && (result.certain || result.peak_bytes >= 0))
+            return test_text("contain = %d: a certain guess, peak %lld", (int)test_both[i],
+                             result.peak_bytes);
+        sbx_free(&result);
     }
     return "";
 }
@@ -1138,5 +1325,86 @@ static const char *hogs_that_hide_their_pages(void *arg) {
 UTEST(watch, memory_of_processes_that_hide_their_pages) {
     NEED_WATCH();
     EXPECT_WELL(test_as_user(hogs_that_hide_their_pages, NULL));
+}
+
+/* Parent and child with one memory: both grow in turn, so that each was taken for the other's. */
+UTEST(watch, two_with_one_memory_count_once_and_not_never) {
+    int i;
+    NEED_WATCH();
+    if (test_is_asan()) UTEST_SKIP("a sanitizer's own memory blurs the steps");
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("net", "mutual", "60", "300");
+        config.contain = test_both[i];
+        config.memory_bytes = 60 * MB;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+        EXPECT_LE(result.peak_bytes, 200 * MB);
+        sbx_free(&result);
+    }
+}
+
+/* Three with one memory have it once. */
+UTEST(watch, three_with_one_memory_count_once) {
+    int i;
+    NEED_WATCH();
+    for (i = 0; i < 4; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("net", "triplets", "60", "400");
+        config.contain = test_both[i % 2];
+        config.memory_bytes = 90 * MB;
+        TEST_RUN(&config, &result);
+        EXPECT_VERDICT(SBX_OK, result);
+        EXPECT_LT(result.peak_bytes, 90 * MB);
+        sbx_free(&result);
+    }
+}
+
+/* Its first thread has ended, and the next one, too, but is kept by who traces it. */
+UTEST(watch, memory_behind_a_dead_thread) {
+    int i;
+    NEED_WATCH();
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        config.argv = test_child_argv("net", "dead_thread", "120", "4000");
+        config.contain = test_both[i];
+        config.memory_bytes = 60 * MB;
+        TEST_RUN(&config, &result);
+        if (strcmp(result.out.data, "untraced\n") == 0) UTEST_SKIP("nobody can be traced here");
+        EXPECT_VERDICT(SBX_MEMORY_LIMIT, result);
+        EXPECT_LT(result.wall_us, 4000000LL);
+        sbx_free(&result);
+    }
+}
+
+/* Without limits nobody lists all processes of the machine: children are asked for, and each thread
+   has its own. */
+static int has_two_processes(void *box) {
+    sbx_usage usage;
+    sbx_get_usage((sbx *)box, &usage);
+    return usage.processes == 2;
+}
+
+UTEST(watch, children_of_every_thread_are_seen) {
+    int i;
+    NEED_WATCH();
+    if (access(test_text("/proc/self/task/%d/children", (int)getpid()), R_OK) != 0)
+        UTEST_SKIP("this kernel does not list children");
+    for (i = 0; i < 2; i++) {
+        sbx_config config = {0};
+        sbx_result result;
+        sbx *box;
+        config.contain = test_both[i];
+        config.in = SBX_PIPE;
+        config.argv = test_child_argv("net", "thread_child");
+        box = sbx_start(&config, &result);
+        ASSERT_TRUE_MSG(box != NULL, result.message);
+        EXPECT_TRUE(test_wait_until(has_two_processes, box, 10000));
+        EXPECT_EQ(SBX_OK, (int)sbx_finish(box, &result));
+        sbx_free(&result);
+    }
 }
 #endif

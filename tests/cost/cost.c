@@ -32,9 +32,9 @@ static const struct {
     int per_mount, per_place; /* calls more for each tree, and each file or link: a root has what
                                  the host has */
 } budgets[LEVELS] = {
-    {"group", {100, 100}, 2, 0, 0},    {"group, five limits", {115, 115}, 2, 0, 0},
+    {"group", {100, 100}, 2, 0, 0},    {"group, five limits", {121, 121}, 2, 0, 0},
     {"tree", {147, 160}, 2, 0, 0},   {"policy", {226, 221}, 8, 7, 3},
-    {"function", {76, 76}, 2, 0, 0}, {"function, nursery", {99, 99}, 3, 0, 0},
+    {"function", {78, 78}, 2, 0, 0}, {"function, nursery", {101, 101}, 3, 0, 0},
 };
 
 /* ---- counts, in memory that the tracer and the traced share ---------------------------------- */

@@ -78,6 +78,70 @@ if env --default-signal=INT true 2>/dev/null; then
 else
     echo 'skipped: Ctrl-C (an older env)'
 fi
+rm -f "$tmp/p/submissions/"* "$tmp/p/limits"
+
+# What a limits file says is taken as it stands, or refused with its place.
+echo 'echo 2' >"$tmp/p/submissions/right.sh"
+printf '# limits\n\n  time_ms 100000 # slow\r\nmemory_mb 99\n' >"$tmp/p/limits"
+"$judge" $options --html "$tmp/page.html" "$tmp/p" >"$tmp/out" 2>&1 &&
+    grep -q '100000 ms of CPU time, 99 MB of memory, 64 KB' "$tmp/page.html"
+verdict 'limits: comments and empty lines' $?
+for line in 'time_ms 2s' 'memory_mb 16MB' 'time_ms 0' 'time_ms -5' 'time_ms' 'time_ms 1 2' 'time 5' \
+    'output_kb 99999999' 'time_ms 1.5'; do
+    printf '# limits\n%s\n' "$line" >"$tmp/p/limits"
+    "$judge" $options "$tmp/p" >"$tmp/out" 2>&1
+    [ $? = 2 ] && grep -q '/p/limits, line 2: ' "$tmp/out"
+    verdict "limits: '$line' is refused" $?
+done
+rm -f "$tmp/p/limits"
+
+# What cannot be judged says why; what can has a note that helps.
+told() { # NAME PATTERN: a line of the table
+    grep -q "$2" "$tmp/out"
+    verdict "$1" $?
+}
+echo 'int main() { return 0; }' >"$tmp/p/submissions/wrong.cc"
+printf 'package main\nfunc main() { errors() }\n' >"$tmp/p/submissions/undefined.go"
+echo hello >"$tmp/p/submissions/README"
+mkdir "$tmp/p/submissions/folder.c"
+"$judge" $options "$tmp/p" >"$tmp/out" 2>&1
+command -v c++ >/dev/null && told '.cc is C++' '^WA  *wrong.cc '
+command -v go >/dev/null && told 'go: the first line that tells something' '^CE .*main.go:2:.*undefined: errors'
+told 'a file without an ending is not passed over' '^--  README .*no ending'
+told 'nor is a folder' '^--  folder.c .*directory'
+rm -rf "$tmp/p/submissions/"*
+echo 'echo 2' >"$tmp/p/submissions/right.sh"
+mv "$tmp/p/tests/a.out" "$tmp/p/tests/b.out"
+"$judge" $options "$tmp/p" >"$tmp/out" 2>&1
+told 'an answer that is missing is named' '^-- .*tests/a.out: No such file'
+mv "$tmp/p/tests/b.out" "$tmp/p/tests/a.out"
+
+# A compiler and an interpreter as rustup and pyenv make them: on PATH, the rest of them in a home. It
+# has to be one that the system has not, for that would come first.
+mkdir "$tmp/tools" "$tmp/home"
+hide() { # TOOL FILE CODE: a tool of which only the first step is on PATH, and a submission
+    printf '#!/bin/sh\n. "%s" || exit 1\n' "$tmp/home/$1" >"$tmp/tools/$1"
+    chmod 755 "$tmp/tools/$1"
+    echo "$3" >"$tmp/p/submissions/$2"
+}
+printf 'grep -q right main.rs || exit 1\nprintf "#!/bin/sh\\necho 2\\n" >"$4"; chmod 755 "$4"\n' >"$tmp/home/rustc"
+printf '. "$1"\n' | tee "$tmp/home/lua" >"$tmp/home/ruby"
+rm -f "$tmp/p/submissions/"*
+hide rustc right.rs 'fn main() {} // right'
+hide lua right.lua 'echo 2'
+hide ruby right.rb 'echo 2'
+[ -n "$options" ] || PATH=$tmp/tools:$PATH "$judge" "$tmp/p" >"$tmp/out" 2>&1
+[ -n "$options" ] || PATH=$tmp/tools:$PATH "$judge" --read "$tmp/home" "$tmp/p" >"$tmp/out2" 2>&1
+for tool in rustc.rs lua.lua ruby.rb; do
+    if [ -n "$options" ] || command -v "${tool%.*}" >/dev/null; then
+        echo "skipped: ${tool%.*} in a home (no policy here, or the system has one)"
+        continue
+    fi
+    told "${tool%.*} that the policy does not show: not judged" \
+        "^--  right.${tool#*.} .*not even an empty program"
+    grep -q "^AC  right.${tool#*.} " "$tmp/out2"
+    verdict "... --read shows it" $?
+done
 "$judge" "$tmp/none" >"$tmp/out" 2>&1
 [ $? = 2 ] && grep -q '^judge: ' "$tmp/out"
 verdict 'a folder that is not there' $?

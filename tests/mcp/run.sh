@@ -68,6 +68,14 @@ refused 'too deep' -32700 "$(awk 'BEGIN { while (n++ < 100000) printf "[" }')"
 refused 'too long' -32700 "$(awk 'BEGIN { while (n++ < 600000) printf "[1234567" }')"
 refused 'a batch' -32600 '[{"jsonrpc":"2.0","id":1,"method":"ping"}]'
 refused 'another version' -32600 '{"jsonrpc":"1.0","id":1,"method":"ping"}'
+for id in '7' '"seven"'; do
+    for rest in '"jsonrpc":"1.0","method":"ping"' '"jsonrpc":"2.0","method":"ping","params":null' \
+        '"jsonrpc":"2.0","method":"ping","params":[]' '"jsonrpc":"2.0"'; do
+        refused "no request: $rest" -32600 "{\"id\":$id,$rest}"
+        head -n 1 "$tmp/out" | grep -qF "\"id\":$id,"
+        verdict "... the answer has the id $id" $?
+    done
+done
 refused 'no method' -32600 '{"jsonrpc":"2.0","id":1}'
 refused 'a method that is a number' -32600 '{"jsonrpc":"2.0","id":1,"method":7}'
 refused 'an id that is null' -32600 '{"jsonrpc":"2.0","id":null,"method":"ping"}'
@@ -97,10 +105,20 @@ told 'a strange id comes back' '"id":"a\\u0022\\u005c\\u0001ä",'
 told 'a result' '"structuredContent":{"verdict":"exited",.*"exit_code":3,.*"stdout":"hello\\n"'
 told 'an error of the program is one of the tool' '"isError":true'
 
-printf '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"%s"}}\n' 2024-11-05 1999-01-01 |
-    talk 2
-[ "$(grep -c '"protocolVersion":"2024-11-05"' "$tmp/out")" = 1 ] && [ "$(grep -c '"protocolVersion":"20' "$tmp/out")" = 2 ]
-verdict 'the version of the client, or else one of our own' $?
+printf '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"%s"}}\n' 2024-11-05 2025-03-26 \
+    1999-01-01 2030-01-01 | talk 4
+[ "$(sed 's/.*"protocolVersion":"\([^"]*\)".*/\1/' "$tmp/out" | tr '\n' ' ')" = \
+    '2024-11-05 2024-11-05 2025-11-25 2025-11-25 ' ]
+verdict 'the version of the client, or else one of our own; none that wants batches' $?
+echo "$start" | "$BUILD/examples/mcp_server" --no-policy >"$tmp/out" 2>&1
+grep -q 'in no sandbox.*all files' "$tmp/out" && ! grep -q 'files are not\|empty /tmp' "$tmp/out"
+verdict '--no-policy: the instructions do not promise one' $?
+for option in '--timeout 5m' '--timeout 0' '--timeout -1' '--timeout 99999999999999999999' '--timeout 1e3' \
+    '--memory 512M' '--memory 9223372036854775807' '--memory '; do
+    "$BUILD/examples/mcp_server" --no-policy "${option% *}" "${option#* }" >"$tmp/out" 2>&1 </dev/null
+    [ $? = 2 ] && grep -q "mcp_server: $option: is no whole number" "$tmp/out"
+    verdict "$option is refused" $?
+done
 "$BUILD/examples/mcp_server" --workspace "$tmp/none" >"$tmp/out" 2>&1 </dev/null
 [ $? = 2 ] && grep -q 'workspace.*No such file' "$tmp/out"
 verdict 'a workspace that is not there' $?
@@ -113,6 +131,8 @@ for arguments in '{}' '{"command":7}' '{"command":"true","x":1}' '{"command":"a\
     '{"command":"true","timeout_ms":99999999999999}' '{"command":"true","memory_mb":"1"}'; do
     call 1 "$arguments" | talk 1
     told "arguments $arguments" '"id":1,"result":{"content".*"isError":true'
+    name=$(echo "$arguments" | sed -n 's/.*"\(x\|timeout_ms\|memory_mb\)":.*/\1/p')
+    told '... the answer names the argument' "\"text\":\"${name:-command}: "
 done
 call 1 '{"command":"sleep 60","timeout_ms":200}' | talk 1
 told 'a limit of the call' '"verdict":"timed-out"'
@@ -138,11 +158,41 @@ fi
     ! grep -q '"id":2,' "$tmp/out"
 verdict 'eight at once, one cancelled without an answer, an id in use' $?
 
+# No more requests: what was asked is answered still, even if the last line has no end.
+printf '%s' "$(call 1 '{"command":"sleep 1; echo late"}')" |
+    TMPDIR=$tmp/work "$BUILD/examples/mcp_server" $options >"$tmp/out" 2>&1
+[ $? = 0 ] && grep -q '"id":1,.*"stdout":"late' "$tmp/out"
+verdict 'a call before the end of stdin is answered' $?
+
 # The client goes while something runs: nobody is left, nor a file.
-call 1 '{"command":"setsid sleep 47113 & sleep 47113"}' | talk 0
+{
+    {
+        call 1 '{"command":"setsid sleep 47113 & sleep 47113"}'
+        sleep 1
+    } | TMPDIR=$tmp/work "$BUILD/examples/mcp_server" $options
+    echo $? >"$tmp/status"
+} 2>"$tmp/out" | true
 cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep -qx '4711[3]'
 [ $? != 0 ] && ended_well && [ -z "$(ls -A "$tmp/work")" ]
 verdict 'a client that goes leaves nothing' $?
+
+# A client that asks and asks, and reads no answer: SIGTERM ends the server all the same.
+mkfifo "$tmp/unread"
+exec 6<>"$tmp/unread"
+yes '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' 2>/dev/null |
+    TMPDIR=$tmp/work "$BUILD/examples/mcp_server" $options >"$tmp/unread" 2>"$tmp/out" 6>&- &
+server=$!
+sleep 1
+kill -TERM $server
+tries=0
+while kill -0 $server 2>/dev/null && [ $tries -lt 30 ]; do sleep 0.05; tries=$((tries + 1)); done
+kill -KILL $server 2>/dev/null
+wait $server
+status=$?
+echo "status $status after $tries looks" >>"$tmp/out"
+exec 6>&-
+[ $status = 143 ] && [ $tries -lt 30 ]
+verdict 'SIGTERM ends it at once, even if nobody reads' $?
 
 # Lines that were mutilated at random: whatever is answered is one line of JSON each.
 call 1 '{"command":"true","stdin":"\u00e4"}' | awk 'BEGIN { srand(7) } {

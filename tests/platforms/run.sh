@@ -15,6 +15,7 @@ mkdir -p "$out" || exit 1
 # What cannot be expected: a limit or a user that the emulator does not pass on; under i386, programs of
 # the 64-bit system, whose calls its filters do not know.
 known="config.generous_limits_are_fine config.largest_values_are_exact config.uid_and_gid
+    config.a_hard_limit_of_cpu_time_loosens_nothing
     verdict.image_larger_than_the_address_space_is_a_memory_limit"
 
 # works COMPILER RUNNER: does it build something that runs here?

@@ -90,6 +90,18 @@ for source in examples/*.c; do
 done >"$tmp/log"
 [ ! -s "$tmp/log" ]
 verdict 'the lessons are short, and every example says how to compile it' $?
+# A last line without a newline is shown too: the lessons that read lines, with other commands in them.
+last_line() { # LESSON SED-SCRIPT
+    sed -e '/SBX_IMPLEMENTATION/d' -e "$2" "examples/$1.c" >"$tmp/new/lesson.c"
+    (cd "$tmp/new" && $CC -o lesson lesson.c impl.o && timeout 60 ./lesson) >"$tmp/log" 2>&1
+    [ $? = 0 ] && grep -q ' unfinished$' "$tmp/log"
+    verdict "$1: a last line without a newline" $?
+}
+last_line 06_live_output "/printf 'three/s/enough/more/; s/; sleep 60/; printf unfinished/"
+last_line 17_build_tool 's/echo done/printf unfinished/'
+$CC -DSBX_NO_LINUX -o "$tmp/probe" examples/probe.c >"$tmp/log" 2>&1 && "$tmp/probe" >"$tmp/log"
+! grep -q 'namespaces:\|mount /proc\|run as root\|lsm=' "$tmp/log" && grep -q 'only on Linux' "$tmp/log"
+verdict 'probe gives no advice for Linux elsewhere' $?
 start=$(date +%s)
 "$BUILD/examples/demo" >"$tmp/demo" 2>&1 </dev/null
 [ $? = 0 ] && awk 'length > 80' "$tmp/demo" >"$tmp/log" && [ ! -s "$tmp/log" ] &&

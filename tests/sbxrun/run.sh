@@ -68,18 +68,35 @@ try 'a missing directory is 125' 125 '' 'sbxrun: not-started: *' --cwd "$tmp/non
 try 'a file that is no program is 126' 126 '' 'sbxrun: not-started: *' -- /etc/passwd
 try 'a program that is not there is 127' 127 '' 'sbxrun: not-started: *' -- no-such-program
 try '--quiet says nothing' 124 '' '' --quiet --timeout 100ms -- sleep 60
+try '... but a wrong option is told' 125 '' 'sbxrun: --timeout abc: *' --quiet --timeout abc -- true
+try '--grace 0 kills at once' 124 '' '*timed-out*' --grace 0 --timeout 200ms -- \
+    sh -c 'trap "echo polite" TERM; sleep 60 & wait'
+try 'a time to clean up that is too short' 125 '' 'sbxrun: --grace 0.1ms: *0 is *' --grace 0.1ms -- true
 try '--stats tells in any case' 0 '' "sbxrun: ok: 'true' exited with code 0 (* s, CPU * s, memory *)" \
     --stats -- true
 try '--env sets, and PATH stays' 0 '*A=1*' '' --env A=1 -- sh -c 'echo "A=$A"; ls / >/dev/null'
 try 'nothing else is there' 0 'A=,' '' -- sh -c 'echo "A=$A,$HOME"'
 A=2 try '--env NAME copies' 0 'A=2' '' --env A -- sh -c 'echo "A=$A"'
+try '--env twice: the last one, once' 0 'A=2?PATH=*' '' --env A=1 --env A=2 -- env
+A=4 try '... also if that is a copy' 0 'A=4?PATH=*' '' --env A=1 --env A -- env
+A=3 sbxrun --inherit-env --env PATH --env A=1 --env A=2 -- env >"$tmp/out" 2>"$tmp/err"
+[ "$(grep '^A=' "$tmp/out")" = A=2 ] && [ "$(grep -c '^PATH=' "$tmp/out")" = 1 ]
+verdict '... with --inherit-env too' $?
 A=3 try '--inherit-env' 0 'A=3' '' --inherit-env -- sh -c 'echo "A=$A"'
 try '--json' 0 '{"verdict":"ok",*"stdout":"hi?n",*}' '' --json -- echo hi
+try '--json: more than fits is no limit' 0 '{"verdict":"ok",*"stdout_truncated":true*}' '' --json -- \
+    sh -c 'yes | head -c 3000000; echo last'
+grep -q 'last.n"' "$tmp/out"
+verdict '... and how it ended is kept' $?
+try '--json --output is a limit' 124 '{"verdict":"output-limit",*}' '*' --json --output 5 -- echo 'more than 5'
 try '--json=FILE' 0 'hi' '' "--json=$tmp/json" -- echo hi
 try '--json=FILE that cannot be written is 125, and nothing runs' 125 '' 'sbxrun: --json *' \
     "--json=$tmp/none/json" -- echo hi
 grep -q '^{"verdict":"ok"' "$tmp/json"
 verdict '--json=FILE is in the file' $?
+sbxrun "--json=$tmp/json" -- echo hi >&- 2>"$tmp/err"
+grep -q '^{"verdict":"ok"' "$tmp/json" && [ "$(grep -c . "$tmp/json")" = 1 ]
+verdict '... and nothing else is, where stdout is closed' $?
 try '--direct' 0 'hi' '' --direct -- echo hi
 TERM=xyz try '--direct: TERM is there' 0 'xyz' '' --direct -- sh -c 'echo $TERM'
 TERM=xyz try '... and can be set' 0 'abc' '' --direct --env TERM=abc -- sh -c 'echo $TERM'
@@ -126,6 +143,19 @@ verdict 'stdout and stderr into one file: in the order written' $?
 sbxrun -- yes 2>"$tmp/err" | head -n 1 >"$tmp/out"
 [ "$(cat "$tmp/out")" = y ] && [ ! -s "$tmp/err" ]
 verdict 'nobody reads any more: it ends, without a word' $?
+if [ -c /dev/full ]; then
+    sbxrun -- echo hi >/dev/full 2>"$tmp/err"
+    [ $? = 125 ] && grep -q '^sbxrun: stdout cannot be written: No space' "$tmp/err"
+    verdict 'a full disk is told' $?
+    sbxrun --json -- echo hi >/dev/full 2>"$tmp/err"
+    [ $? = 125 ] && grep -q '^sbxrun: --json .*No space' "$tmp/err"
+    verdict '... also of the JSON' $?
+    sbxrun --help >/dev/full 2>"$tmp/err"
+    [ $? = 125 ] && grep -q 'No space' "$tmp/err"
+    verdict '... and of --help' $?
+else
+    echo 'skipped: a full disk (no /dev/full)'
+fi
 sbxrun --timeout 300ms -- yes 2>"$tmp/err" | (sleep 3; cat >/dev/null)
 grep -q timed-out "$tmp/err"
 verdict 'a reader who does not read keeps no deadline from coming' $?
@@ -185,6 +215,59 @@ else
     echo 'skipped: sbxrun under GNU parallel (not installed)'
 fi
 
+# until_file NAME: it is there and not empty.
+until_file() {
+    tries=0
+    until [ -s "$tmp/$1" ] || [ $tries -ge 200 ]; do sleep 0.05; tries=$((tries + 1)); done
+}
+
+# on_terminal SCRIPT: a shell with job control on a terminal; what is typed comes from stdin.
+on_terminal() {
+    printf '%s\n' "$1" >"$tmp/script"
+    script -qec "sh -m $tmp/script" /dev/null >"$tmp/out" 2>"$tmp/err"
+}
+
+# Stopped; continued in the background, where it has to stop again; and in the foreground.
+ctrl_z() {
+    rm -f "$tmp/first" "$tmp/second" "$tmp/third" "$tmp/end" "$tmp/up" "$tmp/pid" "$tmp/got"
+    rm -f "$tmp/stolen"
+    {
+        until_file first && echo one
+        until_file second && echo two
+        until_file third && echo three
+        until_file stolen && printf '\004'
+        until_file end
+    } | on_terminal "cd $tmp; (until [ -s up ]; do sleep 0.05; done; sleep 0.2; kill -TSTP \$(cat pid)) &
+        sh -c 'echo \$\$ >pid; exec sbxrun -- sh -c \"echo >up; exec cat >stolen\"'
+        echo >first; read line; echo \"\$line\" >got
+        kill -CONT \$(cat pid); sleep 0.5; echo >second; read line; echo \"\$line\" >>got
+        echo >third; fg; echo >end"
+    [ "$(cat "$tmp/got")" = "$(printf 'one\ntwo')" ] && [ "$(cat "$tmp/stolen")" = three ]
+}
+
+# Who gets what is typed: the shell in front, never a program behind it.
+jobs_of_a_shell() {
+    { until_file begun; echo for the shell; until_file end; } |
+        on_terminal "cd $tmp; sbxrun --timeout 9s -- sh -c 'echo >begun; cat >stolen; echo >>stolen' & sleep 0.5
+            read line; echo \"\$line\" >got; wait; echo >end"
+    [ "$(cat "$tmp/got")" = 'for the shell' ] && ! grep -q . "$tmp/stolen"
+    verdict 'in the background the terminal is not read' $?
+    on_terminal "sbxrun --timeout 60s -- sleep 1.6 & wait" </dev/null
+    ! grep -q "$status" "$tmp/out"
+    verdict '... and there is no status line' $?
+
+    ctrl_z || ctrl_z # once more: a busy machine may type before the shell is ready
+    verdict 'after Ctrl-Z it reads nothing until it is in the foreground again' $?
+
+    # A program that made the terminal raw, and had to be killed for its time.
+    on_terminal "sbxrun --direct --timeout 500ms -- sh -c 'stty raw -echo; sleep 60'; stty -a" </dev/null
+    grep -q '[^-]icanon' "$tmp/out" && grep -q ' echo ' "$tmp/out"
+    verdict 'a terminal that was made raw is put right' $?
+    on_terminal "sbxrun --direct -- stty -echo; stty -a" </dev/null
+    grep -q ' -echo ' "$tmp/out"
+    verdict '... not if the program ended by itself: it wanted that' $?
+}
+
 # On a terminal there is a status line, in a pipe never.
 status='\[[0-9]* s, [0-9]* s left\]  CPU'
 if command -v script >/dev/null 2>&1 && script --version 2>/dev/null | grep -q util-linux; then
@@ -197,6 +280,7 @@ if command -v script >/dev/null 2>&1 && script --version 2>/dev/null | grep -q u
     script -qec "seq 3 | xargs -P 3 -I{} sbxrun --timeout 60s -- sleep 1.{}6" /dev/null >"$tmp/out" </dev/null
     [ ! -s "$tmp/out" ]
     verdict 'none under xargs -P, where several would share the line' $?
+    jobs_of_a_shell
 else
     echo 'skipped: sbxrun on a terminal (no script of util-linux)'
 fi
