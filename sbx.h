@@ -2013,6 +2013,8 @@ static void sbx__wait_for_begin(sbx *b);
 static void sbx__enrol(sbx *b);
 static void sbx__drop(sbx *b, int k);
 static int sbx__look(sbx *b);
+static int sbx__is_end(int code);
+static int sbx__readable(const sbx *b);
 static void sbx__stop(sbx *b, unsigned reason);
 static void sbx__kill_all(sbx *b);
 static int sbx__proc_group_dead(const sbx *b);
@@ -2184,11 +2186,6 @@ SBX_API int sbx_set_timeout(sbx *box, long long ms) {
 SBX_API int sbx_signal(sbx *box, int number) {
     if (!box || box->state != SBX__RUNNING || number <= 0) return 0;
     return !sbx__sees_end(box, sbx__now()) && sbx__send(box, number);
-}
-
-/* Not that it stopped, which shows if PTRACE_TRACEME had made the host its tracer. */
-static int sbx__is_end(int code) {
-    return code == CLD_EXITED || code == CLD_KILLED || code == CLD_DUMPED;
 }
 
 SBX_API int sbx_pid(const sbx *box) {
@@ -3256,15 +3253,6 @@ static void sbx__end_stream(sbx *b, int k) {
     b->look_step = 50;
 }
 
-/* Is there what an sbx_read that found nothing waits for? The end of the stream is something. */
-static int sbx__readable(const sbx *b) {
-    int i;
-    for (i = 0; i < 2; i++)
-        if (b->asked & 1u << (SBX__OUT + i) && (b->stream[i].size > 0 || b->fd[SBX__OUT + i] < 0))
-            return 1;
-    return 0;
-}
-
 static size_t sbx__waiting(int fd) {
     int bytes = 0;
     return fd >= 0 && ioctl(fd, FIONREAD, &bytes) == 0 && bytes > 0 ? (size_t)bytes : 0;
@@ -3475,6 +3463,11 @@ static int sbx__look_behind(sbx *b) {
     else if (WIFEXITED(status)) sbx__note_status(b, 1, WEXITSTATUS(status));
     else sbx__note_status(b, 0, WTERMSIG(status));
     return 1;
+}
+
+/* Not that it stopped, which shows if PTRACE_TRACEME had made the host its tracer. */
+static int sbx__is_end(int code) {
+    return code == CLD_EXITED || code == CLD_KILLED || code == CLD_DUMPED;
 }
 
 /* Has the program ended? Looks without collecting, so that its number stays taken. */
@@ -3728,6 +3721,15 @@ static int sbx__wants(const sbx *b, int k) {
     case SBX__PID1: return b->state != SBX__RUNNING;
     default: return b->state == SBX__RUNNING;
     }
+}
+
+/* Is there what an sbx_read that found nothing waits for? The end of the stream is something. */
+static int sbx__readable(const sbx *b) {
+    int i;
+    for (i = 0; i < 2; i++)
+        if (b->asked & 1u << (SBX__OUT + i) && (b->stream[i].size > 0 || b->fd[SBX__OUT + i] < 0))
+            return 1;
+    return 0;
 }
 
 /* ---- waiting ---- */
