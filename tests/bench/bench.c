@@ -591,7 +591,7 @@ static int wanted(const group *g, int argc, char **argv) {
 
 static void describe_machine(void) {
     struct utsname system_name;
-    char cpu[128] = "", line[256], date[32];
+    char cpu[128] = "", line[384], date[32];
     FILE *file = fopen("/proc/cpuinfo", "r");
     time_t now = time(NULL);
 

@@ -49,7 +49,7 @@ static int floor_prepare(char *const *argv) {
 
     if (tried) return good;
     tried = 1;
-    sbx__blank(&result);
+    sbx__blank(&result, &floor_plan.cfg);
     floor_plan.cfg.argv = (const char *const *)argv;
     floor_plan.cfg.contain = SBX_CONTAIN_TREE;
     floor_plan.cfg.policy = &nothing;
