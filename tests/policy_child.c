@@ -1265,10 +1265,9 @@ static void set_lock(char **arg) {
 static void set_name(char **arg) {
     struct sockaddr_un name;
     int pair[2];
-    (void)arg;
     memset(&name, 0, sizeof name);
     name.sun_family = AF_UNIX;
-    snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "sbx-test-%ld", (long)getppid());
+    snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "sbx-test-%s", arg[0]);
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0) _exit(96);
     TRY("take", bind(pair[0], (struct sockaddr *)&name, sizeof name));
     TRY("listen", listen(pair[0], 1));
@@ -1399,7 +1398,7 @@ static const struct policy_set {
     {"eavesdrop", 0, set_eavesdrop},
     {"names", 0, set_names},
     {"lock", 1, set_lock},
-    {"name", 0, set_name},
+    {"name", 1, set_name},
     {"unknown", 0, set_unknown},
     {"foreign_one", 1, set_foreign_one},
     {"nice", 0, set_nice},
