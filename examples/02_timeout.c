@@ -1,6 +1,6 @@
 /* 02_timeout: no child runs longer than it may, and what it had written is not lost.
    Compile: cc -o 02_timeout 02_timeout.c
-   Prints two children that would sleep for a minute and are stopped after 300 ms; the second one
+   Prints two children that would sleep for a minute and are stopped after a second; the second one
    ignores the polite signal and is killed when its grace is over. */
 #define SBX_IMPLEMENTATION
 #include "sbx.h"
@@ -10,7 +10,7 @@
 static void show(const char *command) {
     sbx_config config = {
         .command = command, /* one line for /bin/sh */
-        .timeout_ms = 300,  /* the default is 30 seconds; SBX_UNLIMITED for none */
+        .timeout_ms = 1000, /* the default is 30 seconds; SBX_UNLIMITED for none */
         .grace_ms = 200,    /* from SIGTERM to SIGKILL; SBX_UNLIMITED kills at once */
     };
     sbx_result result;

@@ -309,12 +309,12 @@ static int is_over(level which, int user, int *calls, int *most) {
     return *calls > *most || shared->allocations > budgets[which].allocations;
 }
 
-/* On a busy machine a run may have to look twice for the end of a process: the best of five. */
+/* On a busy machine a run may have to look twice for the end of a process: the best of twenty. */
 static void measure(level which, unsigned uid, int check) {
     const char *name = budgets[which].name, *why = NULL;
     int user = uid != 0 || geteuid() != 0, calls = 0, most = 0, tries, over, traced;
 
-    for (tries = 0, over = 1; tries < 5 && over; tries++) {
+    for (tries = 0, over = 1; tries < 20 && over; tries++) {
         traced = trace(which, uid) == 0;
         over = traced && shared->done && is_over(which, user, &calls, &most);
     }
