@@ -992,10 +992,10 @@ UTEST(verdict, reserved_but_not_used_is_no_reason) {
     sbx_config config = {0};
     sbx_result result;
     if (!test_has_watch()) UTEST_SKIP("nobody looks at the address space here");
-    config.argv = test_child_argv("reserve", "980", "1", "200", "3");
+    config.argv = test_child_argv("reserve", "980", "1", "400", "3");
     config.contain = SBX_CONTAIN_GROUP;
     config.address_space_bytes = 1000 * MB;
-    TEST_RUN(&config, &result);
+    TEST_RUN_WEIGHED(&config, &result);
     EXPECT_VERDICT(SBX_EXITED, result);
     EXPECT_EQ(3, result.exit_code);
     EXPECT_EQ(0, result.certain);
@@ -1003,10 +1003,10 @@ UTEST(verdict, reserved_but_not_used_is_no_reason) {
     EXPECT_TRUE(strstr(result.message, "address space") != NULL);
     sbx_free(&result);
     config.argv = NULL; /* nor is it with words about something else */
-    config.command = test_text("'%s' reserve 980 1 200 0; "
+    config.command = test_text("'%s' reserve 980 1 400 0; "
                                "echo 'booking: cannot allocate seat 12' >&2; exit 3",
                                test_child());
-    TEST_RUN(&config, &result);
+    TEST_RUN_WEIGHED(&config, &result);
     EXPECT_VERDICT(SBX_EXITED, result);
     EXPECT_TRUE(result.evidence & SBX_SAW_MEMORY_NEAR);
     sbx_free(&result);
