@@ -300,7 +300,7 @@ const char *test_run(const sbx_config *config, sbx_result *result) {
 const char *test_run_in_sight(const sbx_config *config, sbx_result *result, int weighed) {
     const char *flaw = test_run(config, result);
     int tries;
-    for (tries = 0; tries < 10 && !*flaw; tries++) {
+    for (tries = 0; tries < 20 && !*flaw; tries++) {
         if (!(result->evidence & SBX_SAW_BLIND) && (!weighed || result->peak_bytes >= 0)) break;
         sbx_free(result);
         test_sleep_ms(50 * tries); /* others may be filling huge pages, which blurs all peaks */
